@@ -1,0 +1,76 @@
+# The libraries Holdfast stands on, and the settings of our own targets.
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(CURL REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(tomlplusplus REQUIRED)
+
+add_library(holdfast_parts INTERFACE)
+target_include_directories(holdfast_parts INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(holdfast_parts INTERFACE Threads::Threads ZLIB::ZLIB PNG::PNG JPEG::JPEG CURL::libcurl OpenSSL::Crypto
+                      fmt::fmt nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus)
+target_compile_features(holdfast_parts INTERFACE cxx_std_20)
+
+find_program(HOLDFAST_CCACHE ccache)
+if(HOLDFAST_CCACHE)
+  # Precompiled headers need the two kinds of sloppiness; without them every file misses.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HOLDFAST_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+endif()
+
+function(holdfast_settings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Werror -Wno-missing-field-initializers)
+  # GCC's precompiled headers and ccache both need this to agree on what was included.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endif()
+  if(HOLDFAST_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${HOLDFAST_SANITIZE})
+  endif()
+endfunction()
+
+if(HOLDFAST_WITH_TORCH)
+  # Torch lies in the Python environment; a caller may also give CMAKE_PREFIX_PATH or Torch_DIR.
+  if(NOT Torch_DIR AND NOT DEFINED HOLDFAST_PYTHON)
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/.venv/bin/python)
+      set(HOLDFAST_PYTHON ${CMAKE_CURRENT_SOURCE_DIR}/.venv/bin/python)
+    else()
+      find_program(HOLDFAST_PYTHON python3 REQUIRED)
+    endif()
+  endif()
+  if(NOT Torch_DIR)
+    execute_process(COMMAND ${HOLDFAST_PYTHON} -W ignore -c "import torch.utils; print(torch.utils.cmake_prefix_path)"
+                    OUTPUT_VARIABLE torch_prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    list(APPEND CMAKE_PREFIX_PATH ${torch_prefix})
+  endif()
+  find_package(Torch REQUIRED)
+  find_package(CLI11 REQUIRED)
+  separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+
+  # One precompiled header for all of ours: torch/torch.h alone costs eleven seconds a file.
+  file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp.in "// Owner of the precompiled header.\n")
+  configure_file(${CMAKE_BINARY_DIR}/pch.cpp.in ${CMAKE_BINARY_DIR}/pch.cpp COPYONLY)
+  add_library(holdfast_pch OBJECT ${CMAKE_BINARY_DIR}/pch.cpp)
+  target_link_libraries(holdfast_pch PRIVATE holdfast_parts)
+  target_precompile_headers(holdfast_pch PRIVATE <torch/torch.h> <torch/script.h>)
+
+  function(holdfast_torch_settings target)
+    target_compile_options(${target} PRIVATE ${torch_flags})
+    target_include_directories(${target} SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
+  endfunction()
+  function(holdfast_use_torch target)
+    holdfast_torch_settings(${target})
+    target_link_libraries(${target} PUBLIC ${TORCH_LIBRARIES})
+    target_precompile_headers(${target} REUSE_FROM holdfast_pch)
+  endfunction()
+  holdfast_settings(holdfast_pch)
+  holdfast_torch_settings(holdfast_pch)
+  target_link_libraries(holdfast_pch PRIVATE ${TORCH_LIBRARIES})
+endif()

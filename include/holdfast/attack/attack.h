@@ -1,0 +1,73 @@
+// Attacks: move an explanation while the prediction stays.
+//
+// Contract: every returned input lies inside the threat model and is predicted as the clean one with a logit margin of
+// at least kMargin; where nothing was found it is the clean input itself. So an attack's result is never better for the
+// defender than no attack. The verifier (verify.h) checks this again with code of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/attack/threat.h"
+#include "holdfast/core/registry.h"
+#include "holdfast/explain/explainer.h"
+#include "holdfast/metric/metric.h"
+
+namespace holdfast {
+
+inline constexpr double kMargin = 1e-4;
+
+enum class Select {
+  kWorst,  // the preserved iterate at which the metric is worst for the defender
+  kLast,   // the last preserved iterate before the first label flip: the papers' rule
+};
+
+struct AttackTask {
+  const Model& model;
+  const Explainer& explainer;
+  const Metric& metric;
+  const ThreatModel& threat;
+  const Schema& schema;
+  at::Tensor inputs;      // [B, sample...]
+  at::Tensor targets;     // [B] int64: the class that is explained; fixed for the whole attack
+  at::Tensor sample_ids;  // [B] int64
+  std::uint64_t seed = 0;
+  Select select = Select::kWorst;
+  bool trace = false;  // record the metric after every iteration
+};
+
+struct SampleOutcome {
+  double value = 0;              // the metric at the returned input
+  std::int64_t first_swap = -1;  // iteration at which a feature first left the top k, -1: never (or no top k)
+  std::int64_t label_flips = 0;  // iterates met whose predicted class had changed
+  std::int64_t evaluations = 0;  // gradient evaluations used: attribute costs explainer.evaluations(), pullback twice that
+  std::int64_t iteration = 0;    // at which the returned input was found; 0: the clean input
+  std::vector<double> trace;     // metric of the best (kWorst) or current (kLast) point after each iteration
+};
+
+struct AttackResult {
+  at::Tensor perturbed;  // [B, sample...]
+  Explanation original, moved;  // at inputs and at perturbed
+  std::vector<SampleOutcome> samples;
+};
+
+class Attack {
+ public:
+  explicit Attack(std::string name) : name_(std::move(name)) {}
+  virtual ~Attack() = default;
+  virtual AttackResult run(const AttackTask& task) const = 0;
+  // Throws kUsage, before any work, when model, explainer or metric lack what the attack needs.
+  virtual void check(const AttackTask& task) const = 0;
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
+const Registry<Attack>& attacks();
+
+}  // namespace holdfast

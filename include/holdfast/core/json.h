@@ -1,0 +1,21 @@
+// JSON with keys in the order they were written, so that files made from the same values are the same bytes.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace holdfast {
+
+using Json = nlohmann::ordered_json;
+
+// Parses text; throws kInput naming `where` and the line.
+Json parse_json(const std::string& text, const std::string& where);
+Json read_json(const std::string& path);
+
+// Two spaces of indentation, non-finite numbers as null, shortest text that reads back to the same double, and a final
+// newline.
+std::string dump_json(const Json& json);
+void write_json(const std::string& path, const Json& json);  // atomic
+
+}  // namespace holdfast

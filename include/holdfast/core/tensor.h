@@ -1,0 +1,32 @@
+// Between arrays in files and tensors, and random tensors keyed by sample.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/core/raw_array.h"
+
+namespace holdfast {
+
+// The tensor takes over the bytes; no copy.
+at::Tensor to_tensor(RawArray array);
+RawArray to_raw(const at::Tensor& tensor);
+
+// Reads X.npy as inputs: floating or integer types become float32 (float64 stays when `keep_double`). Refuses empty arrays
+// and, naming the first, non-finite values. Throws kInput.
+at::Tensor read_inputs(const std::string& path, bool keep_double = false);
+// Reads T.npy as class labels: integers, one for each of `samples`, in [0, classes) when classes > 0. Throws kInput.
+at::Tensor read_labels(const std::string& path, std::int64_t samples, std::int64_t classes = 0);
+void write_tensor(const std::string& path, const at::Tensor& tensor);  // npy, atomic
+
+// Row b is drawn from stream (seed, purpose, ids[b]): it does not depend on the other rows. float32 on the CPU.
+at::Tensor random_normal(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose);
+at::Tensor random_uniform(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose);
+
+// Whether every element is finite.
+bool all_finite(const at::Tensor& tensor);
+
+}  // namespace holdfast

@@ -1,0 +1,55 @@
+// What a sample is made of: one or two sides, each a vector, a grid of pixels with channels, or the edges of a graph.
+// A layout travels with every map, so that a pair of graphs is never mistaken for channels.
+//
+//     kind    shape of one side     features of one side
+//     vector  [length]              length
+//     grid    [channels, H, W]      H * W: channels are summed
+//     graph   [nodes*(nodes-1)/2]   the same: one edge each, row-major strict upper triangle of the adjacency
+//
+// A sample with two sides has shape [2, side...] and twice the features, side after side.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast {
+
+struct Layout {
+  enum class Kind { kVector, kGrid, kGraph };
+
+  static Layout vector(std::int64_t length, std::int64_t sides = 1);
+  static Layout grid(std::int64_t channels, std::int64_t height, std::int64_t width, std::int64_t sides = 1);
+  static Layout graph(std::int64_t nodes, std::int64_t sides = 1);
+  // What a sample of this shape must be when nothing else is known: [n] a vector, [H,W] and [C,H,W] a grid.
+  // Throws kInput for anything else: it needs a schema.
+  static Layout guess(std::span<const std::int64_t> sample_shape);
+
+  Kind kind = Kind::kVector;
+  std::int64_t sides = 1;
+  std::int64_t channels = 1;  // grids only
+  std::int64_t height = 0;    // grids only
+  std::int64_t width = 0;     // grids only
+  std::int64_t length = 0;    // vectors: length; graphs: nodes
+
+  std::vector<std::int64_t> sample_shape() const;
+  std::int64_t inputs() const;         // elements of a sample
+  std::int64_t features() const;       // elements of a folded map
+  std::int64_t side_features() const;  // features of one side
+  std::string describe() const;        // "3 x 32 x 32 image", "pair of graphs with 111 nodes"
+
+  bool operator==(const Layout&) const = default;
+};
+
+// Edge (i, j), i < j, of a graph with `nodes` nodes <-> its position in the strict upper triangle, row by row.
+std::int64_t edge_index(std::int64_t nodes, std::int64_t i, std::int64_t j);
+std::pair<std::int64_t, std::int64_t> edge_nodes(std::int64_t nodes, std::int64_t edge);
+
+// The map that metrics see: magnitudes, channels summed, features() values. `map` has inputs() values, or features()
+// values when it was folded before.
+std::vector<double> fold(const Layout& layout, std::span<const float> map);
+std::vector<double> fold(const Layout& layout, std::span<const double> map);
+
+}  // namespace holdfast

@@ -1,0 +1,63 @@
+// What is known about the features of a dataset: names, one-hot groups, ranges, integer and frozen features, and the
+// layout of a sample. Written beside arrays as JSON and read with `--schema FILE`:
+//
+//     {"layout": {"kind": "vector", "length": 4},
+//      "features": [{"name": "age", "low": 0, "high": 1, "step": 0.0137, "original": [17, 90]}, ...],
+//      "groups": [{"name": "sex", "columns": [2, 3]}],
+//      "classes": ["<=50K", ">50K"]}
+//
+// Every key but layout may be left out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "holdfast/core/json.h"
+#include "holdfast/data/layout.h"
+
+namespace holdfast {
+
+struct Feature {
+  std::string name;
+  double low = 0;       // range of valid values, in the units of the inputs
+  double high = 1;
+  double step = 0;      // 0: any value; otherwise valid values are low + a multiple of step (integer columns)
+  bool frozen = false;  // an attack must not move it
+  // What low and high were before the encoding scaled them (years, say); for showing, never for computing.
+  std::optional<std::pair<double, double>> original = {};
+};
+
+// Columns that encode one categorical column: exactly one of them is 1 in a valid row.
+struct Group {
+  std::string name;
+  std::vector<std::int64_t> columns;
+  std::vector<std::string> levels;  // a name for each column
+};
+
+struct Schema {
+  Layout layout;
+  // Empty, or one for each input element. Images have none: their range is `range`.
+  std::vector<Feature> features;
+  std::vector<Group> groups;
+  std::vector<std::string> classes;
+  // Range of every element when `features` is empty; unset when nothing is known.
+  std::optional<std::pair<double, double>> range;
+
+  // A schema that knows nothing but the layout.
+  static Schema of(Layout layout);
+
+  // "age", "pixel (3, 4)", "edge (2, 7)", "feature 5"; of a folded map's feature.
+  std::string feature_name(std::int64_t feature) const;
+  // Throws kInput when parts disagree: a column in two groups, low above high, a wrong count.
+  void check(const std::string& where) const;
+};
+
+Json to_json(const Schema& schema);
+// `where` names the file in messages.
+Schema schema_from_json(const Json& json, const std::string& where);
+Schema read_schema(const std::string& path);
+
+}  // namespace holdfast

@@ -1,0 +1,86 @@
+// Explainers: a map of the inputs' shape that says how much each input element matters for the explained class.
+//
+//     attribute(task)   the maps
+//     linearize(task)   the maps, and the way to pull a cotangent back: the input gradient of <cotangent, map>
+//
+// Scale. A map is maps * exp(log_scale), one scale for each sample. Gradients of a saturated probability underflow;
+// their ranking does not, when the scale is kept apart. Metrics are invariant to it and read `maps`; `explain --out`
+// multiplies it out. The scale is a constant: pulling back <cotangent, maps> does not differentiate it.
+//
+// Samples never mix: row b of every result depends on row b of the task alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/core/registry.h"
+#include "holdfast/data/schema.h"
+#include "holdfast/model/model.h"
+
+namespace holdfast {
+
+struct ExplainTask {
+  const Model& model;
+  at::Tensor inputs;      // [B, sample...], on the model's device
+  at::Tensor targets;     // [B] int64, the class to explain
+  at::Tensor sample_ids;  // [B] int64, name of each sample's random stream
+  std::uint64_t seed = 0;
+  const Schema* schema = nullptr;  // may be null: no groups then
+  Rule rule = {};                  // a surrogate's rule; exact for everything that is reported
+};
+
+struct Explanation {
+  at::Tensor maps;       // [B, sample...], detached
+  at::Tensor log_scale;  // [B]
+  at::Tensor logits;     // [B, classes] at the inputs, detached: the forward pass is paid for
+};
+
+// An explanation at a point from which cotangents can be pulled back. Holds the graph (or what it needs to make it
+// again in chunks); dropping it frees the memory.
+class Linearization {
+ public:
+  virtual ~Linearization() = default;
+  const Explanation& at() const { return explanation_; }
+  // Input gradient of sum(cotangent * maps), [B, sample...]. May be called more than once.
+  virtual at::Tensor pullback(const at::Tensor& cotangent) = 0;
+
+ protected:
+  Explanation explanation_;
+};
+
+class Explainer {
+ public:
+  explicit Explainer(std::string name) : name_(std::move(name)) {}
+  virtual ~Explainer() = default;
+
+  virtual Explanation attribute(const ExplainTask& task) const = 0;
+  // Throws kUsage when the explainer or the model cannot.
+  virtual std::unique_ptr<Linearization> linearize(const ExplainTask& task) const;
+  // The maps as a function that autograd can differentiate by the inputs and the model's parameters: for training.
+  // `task.inputs` must require gradients. Throws kUsage when the explainer is not differentiable.
+  virtual at::Tensor differentiable(const ExplainTask& task) const;
+
+  // Throws kUsage, before any work, when the model lacks what the explainer needs.
+  virtual void check(const Model& model) const = 0;
+  virtual bool is_differentiable() const { return true; }
+  // Gradient passes through the model that one attribute() of one sample costs; pullback costs twice that.
+  virtual std::int64_t evaluations() const { return 1; }
+
+  const std::string& name() const { return name_; }  // canonical call
+
+ private:
+  std::string name_;
+};
+
+const Registry<Explainer>& explainers();
+
+// argmax of logits, the lower class on ties; [B] int64.
+at::Tensor predicted_class(const at::Tensor& logits);
+
+// Subtracts each one-hot group's mean from its columns: the part of a gradient that no valid row can feel. [B, ...] -> same.
+at::Tensor project_groups(const at::Tensor& maps, const Schema& schema);
+
+}  // namespace holdfast

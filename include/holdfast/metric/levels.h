@@ -1,0 +1,65 @@
+// A similarity alone misleads. Every one is shown with
+//     chance    what a random map scores                          adjusted = (v - chance) / (1 - chance)
+//     between   what clean maps of different samples score         specific = (v - between) / (1 - between)
+// A model whose explanation is the same for every input is trivially robust: its between level is 1 and `specific` is
+// undefined. Adjusted and specific are means over samples.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "holdfast/core/json.h"
+#include "holdfast/metric/metric.h"
+
+namespace holdfast {
+
+struct Interval {
+  double mean = 0, low = 0, high = 0;  // 95 %
+  std::int64_t count = 0;              // values that were defined
+};
+
+// Mean with a 95 % bootstrap interval (percentile, 2000 resamples, keyed by seed); NaN values are left out. No values: all NaN.
+Interval mean_interval(std::span<const double> values, std::uint64_t seed);
+
+// Folded maps of B samples, row after row.
+struct MapBatch {
+  std::vector<double> values;  // [B * features]
+  std::int64_t count = 0;
+  const Schema* schema = nullptr;
+
+  MapView operator[](std::int64_t sample) const;
+};
+
+struct BetweenOptions {
+  std::int64_t pairs = 1000;  // seeded pairs of different samples; all pairs when there are no more than this
+  std::uint64_t seed = 0;
+};
+
+// What does not depend on the attack: computed once for the clean maps of a model and explainer.
+struct Baseline {
+  std::vector<double> chance;           // per sample; empty when the metric has none
+  double between = 0;                   // mean over pairs of different samples; NaN when fewer than two samples
+  double between_same_class = 0;        // ... of different samples of one class; NaN when there are none or no labels
+  std::int64_t distinct_top_sets = 0;   // number of different clean top-k sets; 0 for metrics of whole maps
+  double tied_share = 0;                // share of samples whose k-th and (k+1)-th values are equal
+};
+// `labels` may be empty.
+Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const std::int64_t> labels, const BetweenOptions& options);
+
+struct Assessment {
+  std::string metric;
+  std::vector<double> values;  // one a sample; NaN where undefined
+  Interval value;
+  std::optional<double> chance, adjusted, between, between_same_class, specific;
+  std::int64_t distinct_top_sets = 0;
+  double tied_share = 0;
+};
+Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Baseline& baseline, std::uint64_t seed);
+
+// The keys of `measure --json` (design): name, mean, low, high, chance, adjusted, between, specific, values, and more.
+Json to_json(const Assessment& assessment);
+
+}  // namespace holdfast

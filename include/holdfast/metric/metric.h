@@ -1,0 +1,67 @@
+// Metrics: how alike two maps of one sample are. Free of torch; one file each.
+//
+// Maps come folded (Layout::fold): magnitudes, channels summed, features() values. Ties break to the lower index,
+// everywhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "holdfast/core/registry.h"
+#include "holdfast/data/layout.h"
+#include "holdfast/data/schema.h"
+
+namespace holdfast {
+
+struct MapView {
+  std::span<const double> values;  // schema.layout.features() of them, finite, >= 0
+  const Schema& schema;
+
+  const Layout& layout() const { return schema.layout; }
+  std::int64_t size() const { return static_cast<std::int64_t>(values.size()); }
+};
+
+enum class Direction { kHigherIsMoreAlike, kLowerIsMoreAlike };
+
+// A metric with one original map worked out, to be held against many perturbed ones.
+class PreparedMetric {
+ public:
+  virtual ~PreparedMetric() = default;
+  // NaN where undefined (a rank correlation with a constant map).
+  virtual double value(const MapView& perturbed) const = 0;
+};
+
+class Metric {
+ public:
+  explicit Metric(std::string name) : name_(std::move(name)) {}
+  virtual ~Metric() = default;
+
+  virtual Direction direction() const = 0;
+  // Throws kUsage when the metric does not fit maps of this schema: `top_k(k=40): the map has 30 features; choose k <= 30`.
+  virtual void check(const Schema& schema) const = 0;
+  virtual double compare(const MapView& original, const MapView& perturbed) const = 0;
+  virtual std::unique_ptr<PreparedMetric> prepare(const MapView& original) const;
+
+  // Mean value against a map in uniformly random order, exactly; nothing where no closed form exists.
+  virtual std::optional<double> chance(const MapView& original) const = 0;
+  // The value of identical maps, and the value past which nothing is left to break.
+  virtual double perfect() const { return 1; }
+  virtual double floor() const { return 0; }
+  // Positions in the original that the metric compares, for first_swap and for marking: its top k; empty if none.
+  virtual std::vector<std::int64_t> top_set(const MapView& map) const { (void)map; return {}; }
+  // k of the metric, for attacks that take theirs from it; nothing for metrics of whole maps.
+  virtual std::optional<std::int64_t> top_count() const { return std::nullopt; }
+
+  const std::string& name() const { return name_; }  // canonical call with the options that identify it: "top_k(k=8)"
+
+ private:
+  std::string name_;
+};
+
+const Registry<Metric>& metrics();
+
+}  // namespace holdfast

@@ -1,0 +1,77 @@
+// Models: inputs -> logits, in three kinds: a Network, an opaque TorchScript file, a callable (Python's models).
+// What a model can do is asked for, never assumed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/core/registry.h"
+#include "holdfast/data/layout.h"
+#include "holdfast/model/network.h"
+
+namespace holdfast {
+
+struct Capabilities {
+  bool gradients = true;         // logits can be differentiated by the inputs
+  bool double_backward = true;   // ... twice, so that attributions can be attacked by gradient
+  bool layers = false;           // it is a Network: surrogates and layer-wise explainers work
+  bool side_by_side = true;      // several threads may run it at once
+  bool float64 = false;          // a double-precision copy can be made
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  // [B, classes], differentiable by `inputs` [B, sample...]; evaluation mode. Leaves the model as it was.
+  virtual at::Tensor logits(const at::Tensor& inputs) const = 0;
+  // The same under a rule; models without layers throw kUsage for any rule but the exact one.
+  virtual at::Tensor logits(const at::Tensor& inputs, const Rule& rule) const;
+
+  virtual Capabilities capabilities() const = 0;
+  virtual const Network* network() const { return nullptr; }
+  // The same function in double precision, or null.
+  virtual std::unique_ptr<Model> in_double() const { return nullptr; }
+  virtual at::Device device() const = 0;
+  virtual at::ScalarType dtype() const = 0;
+  // Shape of a sample when the model knows it.
+  virtual std::optional<Layout> layout() const { return std::nullopt; }
+  // How it was asked for: "mlp:weights.safetensors", "model.pt".
+  const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+  // One paragraph for `describe FILE`: kind, operations, parameters, and what it cannot do and why.
+  virtual std::string describe() const = 0;
+
+ private:
+  std::string name_;
+};
+
+std::unique_ptr<Model> make_model(Network network, std::optional<Layout> layout = std::nullopt);
+std::unique_ptr<Model> make_model(std::function<at::Tensor(const at::Tensor&)> function, Capabilities capabilities, at::Device device);
+
+// Architectures are methods with options; building one gives a Network with fresh weights keyed by `seed`.
+class Architecture {
+ public:
+  virtual ~Architecture() = default;
+  virtual Network build(std::uint64_t seed) const = 0;
+  virtual Layout layout() const = 0;      // of the input
+  virtual std::int64_t classes() const = 0;
+  // Network with published weights from the data folder; throws kInput when there are none or they are missing.
+  virtual Network pretrained() const;
+};
+
+const Registry<Architecture>& architectures();
+
+// Weights with the architecture's canonical call in the file's metadata.
+void save_network(const std::string& path, const Network& network, const std::string& architecture);
+
+// `M` of the command line: a TorchScript file, ARCHITECTURE:weights.safetensors or ARCHITECTURE:pretrained. Options that the
+// weights file records need not be repeated. Throws kUsage or kInput in one sentence.
+std::unique_ptr<Model> load_model(const std::string& text, at::Device device = at::kCPU);
+
+}  // namespace holdfast

@@ -1,0 +1,142 @@
+// A network as a short list of operations with their weights, run by us.
+//
+// Because the operations are plain data, everything that looks inside a model is one walk over one list: softplus
+// surrogates, layer-wise explainers, interval bounds, fused code. Built-in architectures are Networks; TorchScript files
+// are read into one when every operation is known.
+//
+// Node i reads the values of earlier nodes (`inputs`); node 0 is the input [B, sample...]; the last node's value is the
+// logits [B, classes]. Weights are tensors inside the operations; names are "<node name>.weight" and so on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace holdfast {
+
+namespace op {
+
+struct Input {};
+// y = x * scale + shift, per channel (dimension 1) or one number for all: a model's own preprocessing. Not trained.
+struct Affine { at::Tensor scale, shift; };
+// (x - mean) / max(deviation, 1/sqrt(N)) per sample, after multiplying by `factor` (Chen et al.'s nets, facts of TensorFlow's
+// per_image_standardization).
+struct Standardize { double factor = 255; };
+// Reorders channels: RGB -> BGR for weights that were trained that way.
+struct ReverseChannels {};
+struct Linear { at::Tensor weight, bias; };  // weight [out, in]; bias may be undefined; on the last dimension
+struct Conv2d {
+  at::Tensor weight, bias;
+  std::vector<std::int64_t> stride{1, 1}, padding{0, 0}, dilation{1, 1};
+  std::int64_t groups = 1;
+};
+// Batch normalisation over channels. `mean` and `variance` are the running statistics; weight and bias may be undefined.
+struct BatchNorm { at::Tensor weight, bias, mean, variance; double epsilon = 1e-5; double momentum = 0.1; };
+struct Activation {
+  enum class Kind { kRelu, kRelu6, kLeakyRelu, kSoftplus, kElu, kGelu, kSilu, kTanh, kSigmoid };
+  Kind kind = Kind::kRelu;
+  double parameter = 0;  // slope of leaky_relu, beta of softplus, alpha of elu
+};
+struct MaxPool2d {
+  std::vector<std::int64_t> kernel, stride, padding{0, 0}, dilation{1, 1};
+  bool ceil_mode = false;
+};
+struct AvgPool2d {
+  std::vector<std::int64_t> kernel, stride, padding{0, 0};
+  bool ceil_mode = false, count_include_pad = true;
+};
+struct AdaptiveAvgPool2d { std::vector<std::int64_t> size{1, 1}; };
+struct Mean { std::vector<std::int64_t> dims; bool keep = false; };  // over the given dimensions
+struct Pad { std::vector<std::int64_t> amounts; double value = 0; };  // last dimension first, as torch's constant_pad_nd
+struct Slice { std::int64_t dim = 2, start = 0, stop = -1, step = 1; };  // stop -1: to the end
+struct Add {};       // of two values
+struct Multiply { double factor = 1; };  // by a constant
+struct Concat { std::int64_t dim = 1; };
+struct Flatten { std::int64_t start = 1; };
+struct Reshape { std::vector<std::int64_t> shape; };  // of a sample, without the batch dimension
+// [B, 2, ...] -> [2B, ...]: both sides of a pair go through the same encoder ...
+struct FoldSides {};
+// ... and [2B, d] -> [B, d]: the absolute difference of the two sides.
+struct SideDistance {};
+// Edges of a graph [B, E] -> D^-1/2 (A + I) D^-1/2 [B, n, n], A with the magnitudes' degrees (weights may be negative).
+struct Adjacency { std::int64_t nodes = 0; };
+struct MatMul {};    // of two values, batched
+struct Dropout { double rate = 0.5; };  // in training only
+
+}  // namespace op
+
+using Operation = std::variant<op::Input, op::Affine, op::Standardize, op::ReverseChannels, op::Linear, op::Conv2d, op::BatchNorm,
+                               op::Activation, op::MaxPool2d, op::AvgPool2d, op::AdaptiveAvgPool2d, op::Mean, op::Pad, op::Slice,
+                               op::Add, op::Multiply, op::Concat, op::Flatten, op::Reshape, op::FoldSides, op::SideDistance,
+                               op::Adjacency, op::MatMul, op::Dropout>;
+
+// "conv2d": the operation's name in `describe`.
+std::string operation_name(const Operation& operation);
+
+struct Node {
+  std::string name;
+  Operation operation;
+  std::vector<int> inputs;  // positions of earlier nodes
+};
+
+// How to run.
+struct Rule {
+  // Softplus with this beta in place of every piecewise-linear activation (leaky ones keep their slope as a line plus
+  // softplus). One value for all activations or one for each, in order; empty: exactly as the network is.
+  std::vector<double> softplus_beta;
+  bool keep_pre_activations = false;
+
+  static Rule exact() { return {}; }
+  static Rule softplus(double beta) { return {.softplus_beta = {beta}}; }
+};
+
+struct RunResult {
+  at::Tensor logits;
+  std::vector<at::Tensor> pre_activations;  // one for each activation, in order, when asked for
+};
+
+struct Parameter {
+  std::string name;
+  at::Tensor tensor;
+  bool trainable = true;  // false: running statistics, preprocessing
+};
+
+class Network {
+ public:
+  // Appends a node and returns its position. Without `inputs` it reads the node before it.
+  int add(std::string name, Operation operation, std::vector<int> inputs = {});
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  int activations() const;
+
+  // Evaluation: running statistics, no dropout. Differentiable in x and in the parameters, any number of times. Thread-safe.
+  RunResult run(const at::Tensor& x, const Rule& rule = {}) const;
+  at::Tensor logits(const at::Tensor& x) const { return run(x).logits; }
+
+  // Training: batch statistics (running ones are updated), dropout keyed by `seed`. Not thread-safe.
+  at::Tensor run_training(const at::Tensor& x, std::uint64_t seed);
+
+  // Tensors share storage with the network: an optimiser that writes to them trains it.
+  std::vector<Parameter> parameters() const;
+  std::int64_t parameter_count() const;  // trainable elements
+  void require_grad(bool on);            // for trainable ones
+
+  // Copies values by name; a missing, unknown or misshapen name throws kInput naming `where`.
+  void load(const std::vector<Parameter>& values, const std::string& where);
+
+  // A deep copy, on another device or in another precision.
+  Network clone() const;
+  Network to(at::Device device) const;
+  Network to(at::ScalarType type) const;
+  at::Device device() const;
+  at::ScalarType dtype() const;
+
+ private:
+  std::vector<Node> nodes_;
+};
+
+}  // namespace holdfast

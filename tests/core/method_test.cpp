@@ -1,0 +1,74 @@
+#include "holdfast/core/method.h"
+
+#include <gtest/gtest.h>
+
+#include "support/errors.h"
+
+namespace holdfast {
+namespace {
+
+MethodInfo example() {
+  return {.name = "er",
+          .summary = "an example",
+          .options = {{"steps", 100, at_least(1), "iterations"},
+                      {"step_size", 0.01, above(0), "length of a step"},
+                      {"pairs", "all", one_of({"all", "next-k"}), "which pairs"},
+                      {"signed", false, anything(), "keep signs"}},
+          .presets = {{"tabular", {{"steps", std::int64_t{1000}}, {"step_size", 1e-3}}, "as published"}}};
+}
+
+Options options(const std::string& text) { return Options(example(), parse_method_call(text)); }
+
+TEST(MethodCall, ParsesNamesAndOptions) {
+  const MethodCall call = parse_method_call(" er( steps=100 , pairs=next-k ) ");
+  EXPECT_EQ(call.name, "er");
+  ASSERT_EQ(call.options.size(), 2U);
+  EXPECT_EQ(call.options[1].first, "pairs");
+  EXPECT_EQ(call.options[1].second, "next-k");
+}
+
+TEST(MethodCall, RefusesWhatIsNotACall) {
+  EXPECT_ERROR(parse_method_call(""), kUsage, "does not start with a name");
+  EXPECT_ERROR(parse_method_call("er(steps=1"), kUsage, "not closed");
+  EXPECT_ERROR(parse_method_call("er(steps)"), kUsage, "'steps' is not of the form option=value");
+  EXPECT_ERROR(parse_method_call("er(steps=)"), kUsage, "option steps has no value");
+  EXPECT_ERROR(parse_method_call("er(steps=1,steps=2)"), kUsage, "given twice");
+  EXPECT_ERROR(parse_method_call("er(steps=f(x))"), kUsage, "has one of");
+}
+
+TEST(Options, DefaultsPresetsAndCallsInThatOrder) {
+  EXPECT_EQ(options("er").integer("steps"), 100);
+  EXPECT_EQ(options("er(preset=tabular)").integer("steps"), 1000);
+  EXPECT_EQ(options("er(steps=7,preset=tabular)").integer("steps"), 7);
+  EXPECT_DOUBLE_EQ(options("er(steps=7,preset=tabular)").real("step_size"), 1e-3);
+  EXPECT_TRUE(options("er(preset=tabular)").given("steps"));
+  EXPECT_FALSE(options("er").given("steps"));
+}
+
+TEST(Options, CanonicalFormIsTheSameForCallsThatMeanTheSame) {
+  EXPECT_EQ(options("er(step_size=0.010,steps=5)").canonical(), options("er( steps=5 )").canonical());
+  EXPECT_EQ(options("er(steps=100)").canonical(), "er");
+  EXPECT_EQ(options("er(preset=tabular)").canonical(), "er(steps=1000,step_size=0.001)");
+  EXPECT_EQ(options("er").complete(), "er(steps=100,step_size=0.01,pairs=all,signed=false)");
+}
+
+TEST(Options, MistakesNameTheValueAndTheLimit) {
+  EXPECT_ERROR(options("er(stepz=1)"), kUsage, "unknown option 'stepz' (did you mean 'steps'?)");
+  EXPECT_ERROR(options("er(steps=0)"), kUsage, "er(steps=0): steps must be >= 1");
+  EXPECT_ERROR(options("er(step_size=0)"), kUsage, "must be > 0");
+  EXPECT_ERROR(options("er(steps=1.5)"), kUsage, "must be a whole number");
+  EXPECT_ERROR(options("er(step_size=nan)"), kUsage, "must be a number");
+  EXPECT_ERROR(options("er(pairs=some)"), kUsage, "must be one of all | next-k");
+  EXPECT_ERROR(options("er(signed=yes)"), kUsage, "must be true or false");
+  EXPECT_ERROR(options("er(preset=table)"), kUsage, "unknown preset 'table'");
+}
+
+TEST(Sizes, AreWrittenWithCrosses) {
+  EXPECT_EQ(parse_sizes("64x32", "hidden"), (std::vector<std::int64_t>{64, 32}));
+  EXPECT_TRUE(parse_sizes("", "hidden").empty());
+  EXPECT_ERROR(parse_sizes("64x", "hidden"), kUsage, "hidden");
+  EXPECT_ERROR(parse_sizes("0", "hidden"), kUsage, "hidden");
+}
+
+}  // namespace
+}  // namespace holdfast
