@@ -13,6 +13,7 @@
 
 #include "holdfast/core/registry.h"
 #include "holdfast/data/schema.h"
+#include "holdfast/data/source.h"
 
 namespace holdfast {
 
@@ -31,23 +32,6 @@ struct Dataset {
   at::Tensor labels_of(const std::vector<std::int64_t>& rows) const;
 };
 
-// Where datasets come from: HOLDFAST_DATA, else ~/.cache/holdfast.
-std::string data_folder();
-
-// How a dataset came to be here or can be got.
-struct Source {
-  struct File {
-    std::string path;    // below the dataset's folder
-    std::string sha256;  // lower-case; empty when the official file has no fixed bytes
-    std::string url;     // official address; empty when there is none
-  };
-  std::string folder;  // below data_folder()
-  std::vector<File> files;
-  std::string licence;
-  std::string homepage;
-  std::string package;  // the Debian or Python package that carries it, if any: "dataset-fashion-mnist"
-};
-
 struct LoadContext {
   std::string folder = data_folder();
   std::uint64_t seed = 0;
@@ -61,7 +45,7 @@ class DatasetLoader {
   virtual Dataset load(const LoadContext& context) const = 0;
   // Where it comes from; no files for generic formats and generators.
   virtual Source source() const { return {}; }
-  // The folder or package in which it lies complete, or empty.
+  // The folder or package folder in which it lies complete (find_source), or empty.
   virtual std::string found_at(const LoadContext& context) const;
 };
 
