@@ -1,0 +1,145 @@
+#include "holdfast/data/layout.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/core.h>
+
+#include "holdfast/core/error.h"
+
+namespace holdfast {
+namespace {
+
+// Keeps every product below exact in 64 bits whatever a file claims; no sample comes near it.
+constexpr std::int64_t kLargestSample = std::int64_t{1} << 40;
+
+Layout checked(const Layout& layout) {
+  if (layout.sides != 1 && layout.sides != 2) input_error("a sample has 1 or 2 sides, not {}", layout.sides);
+  double elements = static_cast<double>(layout.sides);
+  const auto require = [&](const char* what, std::int64_t value, std::int64_t least) {
+    if (value < least) input_error("a layout needs at least {} {}, not {}", least, what, value);
+    elements *= static_cast<double>(value);
+  };
+  switch (layout.kind) {
+    case Layout::Kind::kVector:
+      require("feature", layout.length, 1);
+      break;
+    case Layout::Kind::kGrid:
+      require("channel", layout.channels, 1);
+      require("row", layout.height, 1);
+      require("column", layout.width, 1);
+      break;
+    case Layout::Kind::kGraph:
+      require("nodes", layout.length, 2);
+      elements *= static_cast<double>(layout.length - 1) / 2;
+      break;
+  }
+  if (elements > static_cast<double>(kLargestSample)) input_error("a layout has at most 2^40 elements, not {:.3g}", elements);
+  return layout;
+}
+
+std::string describe_side(const Layout& layout, const char* plural) {
+  switch (layout.kind) {
+    case Layout::Kind::kVector:
+      return fmt::format("vector{} of {} features", plural, layout.length);
+    case Layout::Kind::kGrid:
+      return fmt::format("{} x {} x {} image{}", layout.channels, layout.height, layout.width, plural);
+    case Layout::Kind::kGraph:
+      return fmt::format("graph{} with {} nodes", plural, layout.length);
+  }
+  return {};
+}
+
+template <class Number>
+std::vector<double> fold_values(const Layout& layout, std::span<const Number> map) {
+  const auto count = static_cast<std::int64_t>(map.size());
+  const std::int64_t features = layout.features();
+  if (count != layout.inputs() && count != features) {
+    input_error("a map of {} values does not fit a {}: it needs {}", count, layout.describe(), layout.inputs());
+  }
+  const std::int64_t channels = count / features;  // 1 when the map was folded before
+  const std::int64_t side = layout.side_features();
+  std::vector<double> folded(static_cast<std::size_t>(features), 0.0);
+  for (std::int64_t position = 0; position < count; ++position) {
+    const std::int64_t feature = position / (side * channels) * side + position % side;
+    folded[static_cast<std::size_t>(feature)] += std::abs(static_cast<double>(map[static_cast<std::size_t>(position)]));
+  }
+  return folded;
+}
+
+}  // namespace
+
+Layout Layout::vector(std::int64_t length, std::int64_t sides) {
+  return checked({.kind = Kind::kVector, .sides = sides, .length = length});
+}
+
+Layout Layout::grid(std::int64_t channels, std::int64_t height, std::int64_t width, std::int64_t sides) {
+  return checked({.kind = Kind::kGrid, .sides = sides, .channels = channels, .height = height, .width = width});
+}
+
+Layout Layout::graph(std::int64_t nodes, std::int64_t sides) {
+  return checked({.kind = Kind::kGraph, .sides = sides, .length = nodes});
+}
+
+Layout Layout::guess(std::span<const std::int64_t> sample_shape) {
+  switch (sample_shape.size()) {
+    case 1:
+      return vector(sample_shape[0]);
+    case 2:
+      return grid(1, sample_shape[0], sample_shape[1]);
+    case 3:
+      return grid(sample_shape[0], sample_shape[1], sample_shape[2]);
+    default:
+      input_error("samples with {} dimensions need a schema that says what they are (--schema FILE)", sample_shape.size());
+  }
+}
+
+std::vector<std::int64_t> Layout::sample_shape() const {
+  std::vector<std::int64_t> shape;
+  if (sides == 2) shape.push_back(2);
+  if (kind == Kind::kGrid) {
+    shape.insert(shape.end(), {channels, height, width});
+  } else {
+    shape.push_back(side_features());
+  }
+  return shape;
+}
+
+std::int64_t Layout::inputs() const { return kind == Kind::kGrid ? features() * channels : features(); }
+
+std::int64_t Layout::features() const { return sides * side_features(); }
+
+std::int64_t Layout::side_features() const {
+  switch (kind) {
+    case Kind::kVector:
+      return length;
+    case Kind::kGrid:
+      return height * width;
+    case Kind::kGraph:
+      return length * (length - 1) / 2;
+  }
+  return 0;
+}
+
+std::string Layout::describe() const { return sides == 2 ? "pair of " + describe_side(*this, "s") : describe_side(*this, ""); }
+
+std::int64_t edge_index(std::int64_t nodes, std::int64_t i, std::int64_t j) {
+  HOLDFAST_CHECK(0 <= i && i < j && j < nodes);
+  return i * (2 * nodes - i - 1) / 2 + (j - i - 1);
+}
+
+std::pair<std::int64_t, std::int64_t> edge_nodes(std::int64_t nodes, std::int64_t edge) {
+  HOLDFAST_CHECK(0 <= edge && edge < nodes * (nodes - 1) / 2);
+  // Row i starts at i(2n-i-1)/2; the root of that parabola is within one of the row, whatever the rounding.
+  const double b = 2.0 * static_cast<double>(nodes) - 1;
+  const double root = (b - std::sqrt(std::max(0.0, b * b - 8.0 * static_cast<double>(edge)))) / 2;
+  std::int64_t i = std::min(static_cast<std::int64_t>(root), nodes - 2);
+  while (i > 0 && edge_index(nodes, i, i + 1) > edge) --i;
+  while (i < nodes - 2 && edge_index(nodes, i + 1, i + 2) <= edge) ++i;
+  return {i, edge - edge_index(nodes, i, i + 1) + i + 1};
+}
+
+std::vector<double> fold(const Layout& layout, std::span<const float> map) { return fold_values(layout, map); }
+std::vector<double> fold(const Layout& layout, std::span<const double> map) { return fold_values(layout, map); }
+
+}  // namespace holdfast
