@@ -52,22 +52,6 @@ std::optional<OptionValue> parse_value(std::string_view text, const OptionValue&
   return std::string(text);
 }
 
-bool in_range(const OptionValue& value, const OptionRange& range) {
-  if (const auto* word = std::get_if<std::string>(&value)) {
-    return range.words.empty() || std::find(range.words.begin(), range.words.end(), *word) != range.words.end();
-  }
-  double number = 0;
-  if (const auto* whole = std::get_if<std::int64_t>(&value)) {
-    number = static_cast<double>(*whole);
-  } else if (const auto* real = std::get_if<double>(&value)) {
-    number = *real;
-  } else {
-    return true;
-  }
-  if (range.low && (range.low_open ? number <= *range.low : number < *range.low)) return false;
-  return !range.high || number <= *range.high;
-}
-
 const OptionSpec* find_spec(const MethodInfo& info, std::string_view name) {
   for (const OptionSpec& spec : info.options) {
     if (spec.name == name) return &spec;
@@ -105,6 +89,22 @@ OptionRange at_least(double low) { return {.low = low}; }
 OptionRange above(double low) { return {.low = low, .low_open = true}; }
 OptionRange between(double low, double high) { return {.low = low, .high = high}; }
 OptionRange one_of(std::vector<std::string> words) { return {.words = std::move(words)}; }
+
+bool in_range(const OptionValue& value, const OptionRange& range) {
+  if (const auto* word = std::get_if<std::string>(&value)) {
+    return range.words.empty() || std::find(range.words.begin(), range.words.end(), *word) != range.words.end();
+  }
+  double number = 0;
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) {
+    number = static_cast<double>(*whole);
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    number = *real;
+  } else {
+    return true;
+  }
+  if (range.low && (range.low_open ? number <= *range.low : number < *range.low)) return false;
+  return !range.high || number <= *range.high;
+}
 
 std::string to_string(const OptionRange& range) {
   if (!range.words.empty()) return fmt::format("{}", fmt::join(range.words, " | "));

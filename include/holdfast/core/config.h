@@ -24,7 +24,8 @@ class ConfigTable;
 
 class Config {
  public:
-  // `overrides` are `section.key=value` with the value in TOML (a bare word is taken as a string).
+  // `overrides` are `section.key=value` with the value in TOML (a bare word is taken as a string); a number names an
+  // entry of an array of tables, `models.0.epochs=3`.
   static Config load(const std::string& path, const std::vector<std::string>& overrides = {});
   static Config parse(const std::string& text, const std::string& where, const std::vector<std::string>& overrides = {});
   ~Config();
@@ -42,6 +43,7 @@ class Config {
  private:
   friend class ConfigTable;
   struct State;
+  struct Node;
   explicit Config(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };
@@ -55,7 +57,7 @@ class ConfigTable {
   bool flag(const std::string& key, std::optional<bool> fallback) const;
   std::string text(const std::string& key, std::optional<std::string> fallback, const OptionRange& range = anything()) const;
   std::vector<std::string> texts(const std::string& key, std::optional<std::vector<std::string>> fallback) const;  // a string or an array
-  std::vector<double> reals(const std::string& key, std::optional<std::vector<double>> fallback, const OptionRange& range = anything()) const;
+  std::vector<double> reals(const std::string& key, std::optional<std::vector<double>> fallback, const OptionRange& range = anything()) const;  // a number or an array
   // An absent table is empty: every getter then gives its default.
   ConfigTable table(const std::string& key) const;
   std::vector<ConfigTable> tables(const std::string& key) const;  // [[key]]
@@ -64,9 +66,9 @@ class ConfigTable {
 
  private:
   friend class Config;
+  ConfigTable(std::shared_ptr<Config::State> state, Config::Node* node);
   std::shared_ptr<Config::State> state_;
-  std::string path_;
-  const void* node_ = nullptr;
+  Config::Node* node_;  // owned by the state
 };
 
 }  // namespace holdfast

@@ -42,7 +42,8 @@ OptionRange above(double low);
 OptionRange between(double low, double high);
 OptionRange one_of(std::vector<std::string> words);
 
-std::string to_string(const OptionRange& range);
+std::string to_string(const OptionRange& range);  // ">= 1", "0 to 1", "all | next-k"
+bool in_range(const OptionValue& value, const OptionRange& range);
 
 struct OptionSpec {
   // A literal such as 100 or "probability" would otherwise become a bool; these keep its kind.
