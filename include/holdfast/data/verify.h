@@ -1,0 +1,34 @@
+// Whether a dataset's files are there and have the bytes they should.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "holdfast/data/source.h"
+
+namespace holdfast {
+
+struct FileCheck {
+  enum class State { kGood, kUnverified, kMissing, kWrong };
+  std::string path;
+  State state = State::kMissing;
+  std::string message;  // one sentence
+};
+
+inline bool usable(const FileCheck& file) {
+  return file.state == FileCheck::State::kGood || file.state == FileCheck::State::kUnverified;
+}
+
+struct DatasetCheck {
+  std::string folder;  // where the files lie, or should
+  std::vector<FileCheck> files;
+  bool good() const;  // nothing missing, nothing wrong
+};
+
+// Reads every file of the set that was found; when none is complete, of the one with the most files present.
+DatasetCheck check_dataset(const Source& source, const std::string& data_folder);
+
+// One file, or the several that a path with `*` stands for. `shown` is the folder's name in sums over several files.
+FileCheck check_file(const std::string& folder, const Source::File& file, const std::string& shown);
+
+}  // namespace holdfast
