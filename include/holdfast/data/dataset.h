@@ -51,7 +51,10 @@ class DatasetLoader {
 
 const Registry<DatasetLoader>& datasets();
 
-// datasets().make(call)->load(context), checked: finite inputs, labels in range, not empty.
+// Throws kInput unless it is not empty, its inputs are finite, its labels in range and its schema agrees with itself.
+void validate(const Dataset& dataset);
+
+// datasets().make(call)->load(context), validated.
 Dataset load_dataset(const std::string& call, const LoadContext& context = {});
 
 }  // namespace holdfast

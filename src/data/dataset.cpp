@@ -1,0 +1,83 @@
+#include "holdfast/data/dataset.h"
+
+#include <numeric>
+
+#include <torch/torch.h>
+
+#include "holdfast/core/tensor.h"
+
+namespace holdfast {
+namespace {
+
+at::Tensor rows_of(const at::Tensor& tensor, const std::vector<std::int64_t>& rows) {
+  return tensor.index_select(0, at::tensor(rows, at::kLong));
+}
+
+// Only a loader's mistake breaks these; a user's file cannot.
+void check_shape(const Dataset& dataset) {
+  std::vector<std::int64_t> expected = dataset.schema.layout.sample_shape();
+  expected.insert(expected.begin(), dataset.labels.size(0));
+  HOLDFAST_CHECK(dataset.inputs.sizes() == at::IntArrayRef(expected));
+  HOLDFAST_CHECK(dataset.inputs.scalar_type() == at::kFloat && dataset.inputs.is_contiguous());
+  HOLDFAST_CHECK(dataset.labels.scalar_type() == at::kLong);
+}
+
+void check_parts(const Dataset& dataset) {
+  std::vector<bool> taken(static_cast<std::size_t>(dataset.labels.size(0)), false);
+  for (const auto* part : {&dataset.train, &dataset.validation, &dataset.test}) {
+    std::int64_t previous = -1;
+    for (const std::int64_t row : *part) {
+      HOLDFAST_CHECK(previous < row && row < dataset.labels.size(0) && !taken[static_cast<std::size_t>(row)]);
+      taken[static_cast<std::size_t>(row)] = true;
+      previous = row;
+    }
+  }
+}
+
+void check_values(const Dataset& dataset) {
+  if (!all_finite(dataset.inputs)) {
+    const at::Tensor first = at::isfinite(dataset.inputs.flatten(1)).logical_not().nonzero()[0];
+    input_error("dataset {}: sample {} has a value that is not finite at position {}", dataset.name, first[0].item<std::int64_t>(),
+                first[1].item<std::int64_t>());
+  }
+  const at::Tensor wrong = (dataset.labels < 0).logical_or(dataset.labels >= dataset.classes()).nonzero();
+  if (wrong.size(0) > 0) {
+    const auto sample = wrong[0].item<std::int64_t>();
+    input_error("dataset {}: label {} of sample {} is not one of {} classes", dataset.name, dataset.labels[sample].item<std::int64_t>(), sample,
+                dataset.classes());
+  }
+}
+
+}  // namespace
+
+const std::vector<std::int64_t> Dataset::rows(const std::string& part) const {
+  if (part == "train") return train;
+  if (part == "validation") return validation;
+  if (part == "test") return test;
+  if (part != "all") usage_error("unknown part '{}' of a dataset{}", part, suggestion(part, {"train", "validation", "test", "all"}));
+  std::vector<std::int64_t> all(static_cast<std::size_t>(labels.size(0)));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+at::Tensor Dataset::inputs_of(const std::vector<std::int64_t>& rows) const { return rows_of(inputs, rows); }
+at::Tensor Dataset::labels_of(const std::vector<std::int64_t>& rows) const { return rows_of(labels, rows); }
+
+std::string DatasetLoader::found_at(const LoadContext& context) const { return find_source(source(), context.folder).folder; }
+
+void validate(const Dataset& dataset) {
+  if (dataset.labels.size(0) == 0) input_error("dataset {} is empty", dataset.name);
+  dataset.schema.check(dataset.name);
+  check_shape(dataset);
+  check_values(dataset);
+  check_parts(dataset);
+}
+
+Dataset load_dataset(const std::string& call, const LoadContext& context) {
+  Dataset dataset = datasets().make(call)->load(context);
+  dataset.name = datasets().options(call).canonical();
+  validate(dataset);
+  return dataset;
+}
+
+}  // namespace holdfast
