@@ -24,7 +24,8 @@ Bytes gunzip(std::span<const std::byte> data, const std::string& where, std::siz
 Bytes read_maybe_gz(const std::string& path);
 
 // Writes to a temporary name beside `path`, syncs and renames. Throws kFailure (disk full, read-only) and leaves
-// nothing behind.
+// nothing behind. A device or pipe such as /dev/stdout is written to directly.
+void write_atomic(const std::string& path, std::span<const std::span<const std::byte>> parts);  // one behind the other
 void write_atomic(const std::string& path, std::span<const std::byte> data);
 void write_atomic(const std::string& path, std::string_view text);
 

@@ -1,0 +1,264 @@
+#include "holdfast/core/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include <openssl/evp.h>
+#include <zlib.h>
+
+#include "holdfast/core/error.h"
+
+namespace holdfast {
+namespace {
+
+std::string reason(int code) { return std::generic_category().message(code); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  ~Descriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  Descriptor(Descriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  int get() const { return descriptor_; }
+  bool valid() const { return descriptor_ >= 0; }
+  // Some file systems report a full disk only here. Returns 0 or the error.
+  int close() {
+    const int descriptor = std::exchange(descriptor_, -1);
+    return ::close(descriptor) == 0 ? 0 : errno;
+  }
+
+ private:
+  int descriptor_;
+};
+
+Descriptor open_to_read(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) input_error("cannot read {}: {}", path, reason(errno));
+  return file;
+}
+
+// Up to `size` bytes; 0 at the end of the file.
+std::size_t read_some(const Descriptor& file, std::byte* into, std::size_t size, const std::string& path) {
+  while (true) {
+    const ssize_t got = ::read(file.get(), into, size);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) input_error("cannot read {}: {}", path, reason(errno));
+  }
+}
+
+template <class Buffer>
+Buffer read_whole(const std::string& path) {
+  const Descriptor file = open_to_read(path);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) input_error("cannot read {}: {}", path, reason(errno));
+  // One byte more than the file is said to have shows its end without growing; pipes say nothing and grow.
+  Buffer buffer(std::max<std::size_t>(static_cast<std::size_t>(status.st_size) + 1, 4096), {});
+  std::size_t filled = 0;
+  while (const std::size_t got = read_some(file, reinterpret_cast<std::byte*>(buffer.data()) + filled, buffer.size() - filled, path)) {
+    filled += got;
+    if (filled == buffer.size()) buffer.resize(2 * buffer.size());
+  }
+  buffer.resize(filled);
+  return buffer;
+}
+
+// Returns 0 or the error.
+int write_all(int descriptor, std::span<const std::byte> data) {
+  while (!data.empty()) {
+    const ssize_t wrote = ::write(descriptor, data.data(), data.size());
+    if (wrote < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    data = data.subspan(static_cast<std::size_t>(wrote));
+  }
+  return 0;
+}
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// A name beside `path` that no other process or thread of ours uses.
+std::string temporary_name(const std::string& path) {
+  static std::atomic<unsigned> next{0};
+  return fmt::format("{}.{}-{}.tmp", path, ::getpid(), next++);
+}
+
+// A renamed file survives a power cut only once its folder was synced. File systems that cannot sync a folder say so;
+// the file itself is safe then, so that is no error.
+void sync_folder(const std::string& folder) {
+  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor.valid()) ::fsync(descriptor.get());
+}
+
+// Returns 0 or the error. What was written is on the disk when it returns.
+int write_parts(const std::string& path, int flags, std::span<const std::span<const std::byte>> parts, bool sync) {
+  Descriptor file(::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, 0666));
+  if (!file.valid()) return errno;
+  for (const std::span<const std::byte> part : parts) {
+    if (const int error = write_all(file.get(), part)) return error;
+  }
+  if (sync && ::fsync(file.get()) != 0) return errno;
+  return file.close();
+}
+
+// SHA-256 of what is fed to it.
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    HOLDFAST_CHECK(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+  }
+  void add(std::span<const std::byte> data) { HOLDFAST_CHECK(EVP_DigestUpdate(context_.get(), data.data(), data.size()) == 1); }
+  std::string hex() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned size = 0;
+    HOLDFAST_CHECK(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1);
+    std::string text;
+    for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+    return text;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+}  // namespace
+
+bool file_exists(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+bool folder_exists(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+Bytes read_bytes(const std::string& path) { return read_whole<Bytes>(path); }
+
+std::string read_text(const std::string& path) { return read_whole<std::string>(path); }
+
+void write_atomic(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    // A device or a pipe, such as /dev/stdout: there is nothing to replace.
+    if (const int error = write_parts(path, 0, parts, false)) failure("cannot write {}: {}", path, reason(error));
+    return;
+  }
+  const std::string temporary = temporary_name(path);
+  int error = write_parts(temporary, O_CREAT | O_EXCL, parts, true);
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error != 0) {
+    ::unlink(temporary.c_str());
+    failure("cannot write {}: {}", path, reason(error));
+  }
+  sync_folder(folder_of(path));
+}
+
+void write_atomic(const std::string& path, std::span<const std::byte> data) {
+  const std::array parts{data};
+  write_atomic(path, std::span<const std::span<const std::byte>>(parts));
+}
+
+void write_atomic(const std::string& path, std::string_view text) { write_atomic(path, as_bytes(text)); }
+
+void make_folders(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) failure("cannot make the folder {}: {}", path, reason(error.value()));
+  // create_directories is content with a file of that name.
+  if (!folder_exists(path)) failure("cannot make the folder {}: {}", path, reason(ENOTDIR));
+}
+
+void check_writable_folder(const std::string& path) {
+  // The nearest folder that is there must take a new entry. It is tried: permissions alone say nothing to root and on
+  // read-only file systems.
+  std::string folder = path.empty() ? "." : path;
+  struct stat status {};
+  while (::stat(folder.c_str(), &status) != 0) {
+    if (errno != ENOENT) input_error("cannot write to the folder {}: {}", path, reason(errno));
+    const std::string parent = folder_of(folder);
+    if (parent == folder) break;
+    folder = parent;
+  }
+  if (!S_ISDIR(status.st_mode)) input_error("cannot write to the folder {}: {} is not a folder", path, folder);
+  const std::string probe = temporary_name((std::filesystem::path(folder) / "holdfast").string());
+  if (const int error = write_parts(probe, O_CREAT | O_EXCL, {}, false)) {
+    input_error("cannot write to the folder {}: {}", path, reason(error));
+  }
+  ::unlink(probe.c_str());
+}
+
+Bytes gunzip(std::span<const std::byte> data, const std::string& where, std::size_t limit) {
+  z_stream stream{};
+  constexpr int kGzipOnly = 16 + MAX_WBITS;
+  if (inflateInit2(&stream, kGzipOnly) != Z_OK) failure("{}: zlib has no memory", where);
+  const std::unique_ptr<z_stream, decltype(&inflateEnd)> guard(&stream, &inflateEnd);
+
+  constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // zlib counts in 32 bits
+  Bytes result;
+  std::size_t read = 0, filled = 0;
+  while (true) {
+    if (filled == result.size()) {
+      // One byte above the limit is enough to see that there is more.
+      if (filled > limit) input_error("{}: decompresses to more than {} bytes", where, limit);
+      result.resize(std::min(std::max<std::size_t>(2 * filled, 1 << 16), limit + 1));
+    }
+    const std::size_t in = std::min(data.size() - read, kMostAtOnce), out = std::min(result.size() - filled, kMostAtOnce);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(data.data() + read));
+    stream.avail_in = static_cast<uInt>(in);
+    stream.next_out = reinterpret_cast<Bytef*>(result.data() + filled);
+    stream.avail_out = static_cast<uInt>(out);
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    read += in - stream.avail_in;
+    filled += out - stream.avail_out;
+    if (status == Z_STREAM_END) {
+      if (read == data.size()) break;
+      inflateReset(&stream);  // gzip files may be put one behind the other
+    } else if (status == Z_BUF_ERROR && read == data.size() && filled < result.size()) {
+      input_error("{}: the gzip data is truncated", where);
+    } else if (status != Z_OK && status != Z_BUF_ERROR) {
+      input_error("{}: the gzip data is damaged ({})", where, stream.msg == nullptr ? "unknown reason" : stream.msg);
+    }
+  }
+  if (filled > limit) input_error("{}: decompresses to more than {} bytes", where, limit);
+  result.resize(filled);
+  return result;
+}
+
+Bytes read_maybe_gz(const std::string& path) {
+  Bytes data = read_bytes(path);
+  return path.ends_with(".gz") ? gunzip(data, path) : data;
+}
+
+std::string sha256_hex(std::span<const std::byte> data) {
+  Sha256 hash;
+  hash.add(data);
+  return hash.hex();
+}
+
+std::string sha256_of_file(const std::string& path) {
+  const Descriptor file = open_to_read(path);
+  Sha256 hash;
+  Bytes buffer(1 << 20);
+  while (const std::size_t got = read_some(file, buffer.data(), buffer.size(), path)) hash.add(std::span(buffer).first(got));
+  return hash.hex();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,68 @@
+#include "holdfast/core/json.h"
+
+#include <algorithm>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
+
+namespace holdfast {
+namespace {
+
+// Our own files nest a few levels; writing a value and comparing two recurse, so depth is limited where text comes in.
+constexpr int kDeepest = 200;
+
+std::int64_t line_of(const std::string& text, std::size_t position) {
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(position, text.size()));
+  return 1 + std::count(text.begin(), end, '\n');
+}
+
+void check_depth(const std::string& text, const std::string& where) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    if (quoted) {
+      if (letter == '\\') ++i;
+      if (letter == '"') quoted = false;
+    } else if (letter == '"') {
+      quoted = true;
+    } else if (letter == '[' || letter == '{') {
+      if (++depth > kDeepest) input_error("{}:{}: the JSON is nested more than {} deep", where, line_of(text, i), kDeepest);
+    } else if (letter == ']' || letter == '}') {
+      --depth;
+    }
+  }
+}
+
+// nlohmann's messages read "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ...".
+std::string reason(const std::string& message) {
+  const std::size_t start = message.find(": ");
+  std::string text = start == std::string::npos ? message : message.substr(start + 2);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+}  // namespace
+
+Json parse_json(const std::string& text, const std::string& where) {
+  check_depth(text, where);
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    // `byte` counts from 1 and points behind the offending letter.
+    input_error("{}:{}: {}", where, line_of(text, error.byte > 0 ? error.byte - 1 : 0), reason(error.what()));
+  } catch (const Json::out_of_range& error) {
+    input_error("{}: {}", where, reason(error.what()));
+  }
+}
+
+Json read_json(const std::string& path) { return parse_json(read_text(path), path); }
+
+std::string dump_json(const Json& json) {
+  // Names of files and features may be anything; text that is not UTF-8 must not stop a result from being written.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void write_json(const std::string& path, const Json& json) { write_atomic(path, dump_json(json)); }
+
+}  // namespace holdfast

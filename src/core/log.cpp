@@ -1,0 +1,42 @@
+#include "holdfast/core/log.h"
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+#include "status_line.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::array<std::string_view, 4> kNames{"debug", "info", "warning", "error"};
+
+LogLevel level_of_environment() {
+  const char* name = std::getenv("HOLDFAST_LOG");
+  if (name == nullptr || *name == '\0') return LogLevel::kInfo;
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<LogLevel>(i);
+  }
+  print_line(fmt::format("warning: HOLDFAST_LOG={} is not one of debug, info, warning, error", name));
+  return LogLevel::kInfo;
+}
+
+std::atomic<LogLevel>& current_level() {
+  static std::atomic<LogLevel> level{level_of_environment()};
+  return level;
+}
+
+}  // namespace
+
+void set_log_level(LogLevel level) { current_level() = level; }
+
+LogLevel log_level() { return current_level(); }
+
+void log_line(LogLevel level, const std::string& message) {
+  if (level < log_level() || level == LogLevel::kSilent) return;
+  // What is normal needs no label.
+  print_line(level == LogLevel::kInfo ? message : fmt::format("{}: {}", kNames[static_cast<std::size_t>(level)], message));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,155 @@
+#include "holdfast/core/tensor.h"
+
+#include <cstring>
+#include <limits>
+
+#include <torch/torch.h>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/npy.h"
+#include "holdfast/core/rng.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::array<std::pair<ElementType, at::ScalarType>, 13> kTypes{{
+    {ElementType::kBool, at::kBool},
+    {ElementType::kUint8, at::kByte},
+    {ElementType::kInt8, at::kChar},
+    {ElementType::kUint16, at::kUInt16},
+    {ElementType::kInt16, at::kShort},
+    {ElementType::kUint32, at::kUInt32},
+    {ElementType::kInt32, at::kInt},
+    {ElementType::kUint64, at::kUInt64},
+    {ElementType::kInt64, at::kLong},
+    {ElementType::kFloat16, at::kHalf},
+    {ElementType::kBfloat16, at::kBFloat16},
+    {ElementType::kFloat32, at::kFloat},
+    {ElementType::kFloat64, at::kDouble},
+}};
+
+at::ScalarType scalar_type(ElementType type) {
+  for (const auto& [own, torchs] : kTypes) {
+    if (own == type) return torchs;
+  }
+  HOLDFAST_CHECK(false);
+  return at::kFloat;
+}
+
+ElementType element_type(at::ScalarType type) {
+  for (const auto& [own, torchs] : kTypes) {
+    if (torchs == type) return own;
+  }
+  input_error("a tensor of {} cannot be written; convert it to float32 first", c10::toString(type));
+}
+
+bool is_integer(ElementType type) { return at::isIntegralType(scalar_type(type), false); }
+
+// "[3, 0, 7]": the position of the flat index.
+std::string position_of(std::int64_t index, at::IntArrayRef shape) {
+  std::vector<std::int64_t> position(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    position[axis] = index % shape[axis];
+    index /= shape[axis];
+  }
+  return to_string(position);
+}
+
+// Throws for the first element of `values` that is not finite; `original` is what the file held.
+void check_finite(const at::Tensor& values, const at::Tensor& original, const std::string& path) {
+  if (all_finite(values)) return;
+  const std::int64_t index = at::isfinite(values).logical_not().flatten().nonzero()[0].item<std::int64_t>();
+  const double value = original.flatten()[index].item<double>();
+  const std::string position = position_of(index, values.sizes());
+  if (std::isfinite(value)) input_error("{}: element {} is {}, too large for float32", path, position, value);
+  input_error("{}: element {} is {}; inputs must be finite", path, position, value);
+}
+
+// Fills each row from the stream of its id.
+template <class Draw>
+at::Tensor random_rows(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose, Draw draw) {
+  HOLDFAST_CHECK(ids.dim() == 1 && ids.scalar_type() == at::kLong);
+  const at::Tensor own_ids = ids.to(at::kCPU).contiguous();
+  std::vector<std::int64_t> shape{own_ids.size(0)};
+  shape.insert(shape.end(), sample_shape.begin(), sample_shape.end());
+  at::Tensor rows = at::empty(shape, at::kFloat);
+  const std::int64_t* id = own_ids.const_data_ptr<std::int64_t>();
+  float* value = rows.mutable_data_ptr<float>();
+  const std::int64_t row_size = c10::multiply_integers(sample_shape);
+  for (std::int64_t row = 0; row < own_ids.size(0); ++row) {
+    RandomStream stream(seed, purpose, static_cast<std::uint64_t>(id[row]));
+    for (std::int64_t i = 0; i < row_size; ++i) *value++ = static_cast<float>(draw(stream));
+  }
+  return rows;
+}
+
+}  // namespace
+
+at::Tensor to_tensor(RawArray array) {
+  const at::ScalarType type = scalar_type(array.type);
+  HOLDFAST_CHECK(array.bytes.size() == static_cast<std::size_t>(array.count()) * size_of(array.type));
+  if (array.bytes.empty()) return at::empty(array.shape, type);
+  if (array.type == ElementType::kBool) {
+    // NumPy takes every byte but 0 as true; in a C++ bool only 0 and 1 are defined.
+    for (std::byte& element : array.bytes) element = element == std::byte{0} ? std::byte{0} : std::byte{1};
+  }
+  auto owner = std::make_unique<RawArray>(std::move(array));
+  void* data = owner->bytes.data();
+  const std::vector<std::int64_t> shape = owner->shape;
+  return at::from_blob(data, shape, [kept = owner.release()](void*) { delete kept; }, at::TensorOptions().dtype(type));
+}
+
+RawArray to_raw(const at::Tensor& tensor) {
+  const at::Tensor plain = tensor.detach().to(at::kCPU).contiguous();
+  RawArray array;
+  array.type = element_type(plain.scalar_type());
+  array.shape = plain.sizes().vec();
+  const auto* data = static_cast<const std::byte*>(plain.const_data_ptr());
+  array.bytes.assign(data, data + plain.nbytes());
+  return array;
+}
+
+at::Tensor read_inputs(const std::string& path, bool keep_double) {
+  RawArray array = read_npy(path);
+  if (array.type == ElementType::kBool) input_error("{}: has bool elements; inputs must be numbers", path);
+  if (array.shape.empty()) input_error("{}: holds a single number; inputs need an axis of samples", path);
+  if (array.count() == 0) input_error("{}: is empty, its shape is {}", path, to_string(array.shape));
+  const at::Tensor original = to_tensor(std::move(array));
+  const bool stays = keep_double && original.scalar_type() == at::kDouble;
+  const at::Tensor inputs = original.to(stays ? at::kDouble : at::kFloat);
+  check_finite(inputs, original, path);
+  return inputs;
+}
+
+at::Tensor read_labels(const std::string& path, std::int64_t samples, std::int64_t classes) {
+  RawArray array = read_npy(path);
+  if (!is_integer(array.type)) input_error("{}: has {} elements; labels must be integers", path, to_string(array.type));
+  if (array.shape.size() != 1) input_error("{}: has shape {}; labels must have one axis", path, to_string(array.shape));
+  if (array.shape[0] != samples) input_error("{}: has {} labels for {} samples", path, array.shape[0], samples);
+  const at::Tensor labels = to_tensor(std::move(array)).to(at::kLong);
+  const std::int64_t limit = classes > 0 ? classes : std::numeric_limits<std::int64_t>::max();
+  const std::int64_t* label = labels.const_data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < samples; ++i) {
+    if (label[i] >= 0 && label[i] < limit) continue;
+    if (classes > 0) input_error("{}: label {} of sample {} is not in 0 to {}", path, label[i], i, classes - 1);
+    input_error("{}: label {} of sample {} is negative", path, label[i], i);
+  }
+  return labels;
+}
+
+void write_tensor(const std::string& path, const at::Tensor& tensor) {
+  // NumPy has no bfloat16; float32 holds every value of it.
+  write_npy(path, to_raw(tensor.scalar_type() == at::kBFloat16 ? tensor.to(at::kFloat) : tensor));
+}
+
+at::Tensor random_normal(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose) {
+  return random_rows(sample_shape, ids, seed, purpose, [](RandomStream& stream) { return stream.normal(); });
+}
+
+at::Tensor random_uniform(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose) {
+  return random_rows(sample_shape, ids, seed, purpose, [](RandomStream& stream) { return stream.uniform(); });
+}
+
+bool all_finite(const at::Tensor& tensor) { return at::isfinite(tensor).all().item<bool>(); }
+
+}  // namespace holdfast
