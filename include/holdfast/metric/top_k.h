@@ -1,0 +1,41 @@
+// The k largest values of a map, as a set. Linear in the map's size; equal values are taken from the lower index on.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace holdfast {
+
+// Positions of the k largest values, ascending; 0 <= k <= values.size(), values finite.
+std::vector<std::int64_t> top_k_set(std::span<const double> values, std::int64_t k);
+
+// The same positions, most important first: for showing.
+std::vector<std::int64_t> top_k_ranked(std::span<const double> values, std::int64_t k);
+
+// Whether the k-th and the (k+1)-th largest values are equal: the set is then a matter of tie-breaking.
+bool tied_at(std::span<const double> values, std::int64_t k);
+
+// The top k of one map, to be held against many others of the same size.
+class TopSet {
+ public:
+  TopSet(std::span<const double> values, std::int64_t k);
+  // From positions that are known already, in any order; `features` is the size of a map.
+  TopSet(std::vector<std::int64_t> members, std::int64_t features);
+
+  // How many members are in the top k of `values`.
+  std::int64_t overlap(std::span<const double> values) const;
+  // Whether all of them are; cheaper than counting.
+  bool holds(std::span<const double> values) const;
+
+  const std::vector<std::int64_t>& members() const { return members_; }  // ascending
+
+ private:
+  enum class Order { kAhead, kTied, kBehind };
+  Order members_against_others(std::span<const double> values) const;
+
+  std::vector<std::int64_t> members_;
+  std::vector<std::int64_t> others_;
+};
+
+}  // namespace holdfast

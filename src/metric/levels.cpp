@@ -1,0 +1,149 @@
+#include "holdfast/metric/levels.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "holdfast/metric/top_k.h"
+#include "pairs.h"
+
+namespace holdfast {
+namespace {
+
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+// Mean of what is defined; nothing when nothing is.
+class Mean {
+ public:
+  void add(double value) {
+    if (std::isnan(value)) return;
+    sum_ += value;
+    ++count_;
+  }
+  std::optional<double> value() const {
+    if (count_ == 0) return std::nullopt;
+    return sum_ / static_cast<double>(count_);
+  }
+
+ private:
+  double sum_ = 0;
+  std::int64_t count_ = 0;
+};
+
+// The metric's mean over the pairs; they are sorted, so that each original is worked out once.
+double mean_over_pairs(const Metric& metric, const MapBatch& maps, const std::vector<SamplePair>& pairs) {
+  Mean mean;
+  std::unique_ptr<PreparedMetric> prepared;
+  std::int64_t prepared_for = -1;
+  for (const auto& [first, second] : pairs) {
+    if (first != prepared_for) prepared = metric.prepare(maps[first]);
+    prepared_for = first;
+    mean.add(prepared->value(maps[second]));
+  }
+  return mean.value().value_or(kUndefined);
+}
+
+std::vector<std::vector<std::int64_t>> by_label(std::span<const std::int64_t> labels) {
+  std::map<std::int64_t, std::vector<std::int64_t>> classes;
+  for (std::size_t i = 0; i < labels.size(); ++i) classes[labels[i]].push_back(static_cast<std::int64_t>(i));
+  std::vector<std::vector<std::int64_t>> groups;
+  for (auto& [label, members] : classes) groups.push_back(std::move(members));
+  return groups;
+}
+
+void count_top_sets(const Metric& metric, const MapBatch& clean, Baseline& result) {
+  if (!metric.top_count() || clean.count == 0) return;
+  std::set<std::vector<std::int64_t>> sets;
+  std::int64_t tied = 0;
+  for (std::int64_t i = 0; i < clean.count; ++i) {
+    sets.insert(metric.top_set(clean[i]));
+    tied += tied_at(clean[i].values, *metric.top_count());
+  }
+  result.distinct_top_sets = static_cast<std::int64_t>(sets.size());
+  result.tied_share = static_cast<double>(tied) / static_cast<double>(clean.count);
+}
+
+// Where `value` lies between the level and the value of identical maps; undefined where the two coincide.
+double above_level(double value, double level, double perfect) {
+  return level == perfect ? kUndefined : (value - level) / (perfect - level);
+}
+
+std::optional<double> if_defined(double value) {
+  if (std::isnan(value)) return std::nullopt;
+  return value;
+}
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json number(const std::optional<double>& value) { return number(value.value_or(kUndefined)); }
+
+}  // namespace
+
+MapView MapBatch::operator[](std::int64_t sample) const {
+  HOLDFAST_CHECK(schema != nullptr && sample >= 0 && sample < count);
+  const auto features = static_cast<std::size_t>(schema->layout.features());
+  return {std::span(values).subspan(static_cast<std::size_t>(sample) * features, features), *schema};
+}
+
+Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const std::int64_t> labels, const BetweenOptions& options) {
+  HOLDFAST_CHECK(labels.empty() || static_cast<std::int64_t>(labels.size()) == clean.count);
+  Baseline result;
+  for (std::int64_t i = 0; i < clean.count; ++i) {
+    if (const auto chance = metric.chance(clean[i])) result.chance.push_back(*chance);
+  }
+  HOLDFAST_CHECK(result.chance.empty() || static_cast<std::int64_t>(result.chance.size()) == clean.count);
+
+  std::vector<std::int64_t> everyone(static_cast<std::size_t>(clean.count));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  const auto between = [&](const std::vector<std::vector<std::int64_t>>& groups, std::string_view purpose) {
+    return mean_over_pairs(metric, clean, pairs_within(groups, options.pairs, RandomStream(options.seed, purpose)));
+  };
+  result.between = between({everyone}, "between");
+  result.between_same_class = between(by_label(labels), "between same class");
+  count_top_sets(metric, clean, result);
+  return result;
+}
+
+Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Baseline& baseline, std::uint64_t seed) {
+  HOLDFAST_CHECK(clean.count == perturbed.count);
+  Assessment result{.metric = metric.name()};
+  Mean chance, adjusted, specific;
+  for (std::int64_t i = 0; i < clean.count; ++i) {
+    const double value = metric.compare(clean[i], perturbed[i]);
+    result.values.push_back(value);
+    specific.add(above_level(value, baseline.between, metric.perfect()));
+    if (baseline.chance.empty()) continue;
+    chance.add(baseline.chance[static_cast<std::size_t>(i)]);
+    adjusted.add(above_level(value, baseline.chance[static_cast<std::size_t>(i)], metric.perfect()));
+  }
+  result.value = mean_interval(result.values, seed);
+  result.chance = chance.value();
+  result.adjusted = adjusted.value();
+  result.specific = specific.value();
+  result.between = if_defined(baseline.between);
+  result.between_same_class = if_defined(baseline.between_same_class);
+  result.distinct_top_sets = baseline.distinct_top_sets;
+  result.tied_share = baseline.tied_share;
+  return result;
+}
+
+Json to_json(const Assessment& assessment) {
+  Json values = Json::array();
+  for (const double value : assessment.values) values.push_back(number(value));
+  return {{"name", assessment.metric},
+          {"mean", number(assessment.value.mean)},
+          {"low", number(assessment.value.low)},
+          {"high", number(assessment.value.high)},
+          {"count", assessment.value.count},
+          {"chance", number(assessment.chance)},
+          {"adjusted", number(assessment.adjusted)},
+          {"between", number(assessment.between)},
+          {"between_same_class", number(assessment.between_same_class)},
+          {"specific", number(assessment.specific)},
+          {"distinct_top_sets", assessment.distinct_top_sets},
+          {"tied_share", assessment.tied_share},
+          {"values", std::move(values)}};
+}
+
+}  // namespace holdfast

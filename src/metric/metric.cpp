@@ -1,0 +1,25 @@
+#include "holdfast/metric/metric.h"
+
+namespace holdfast {
+namespace {
+
+// For metrics with nothing to work out beforehand: keeps a copy of the original map.
+class Remembered final : public PreparedMetric {
+ public:
+  Remembered(const Metric& metric, const MapView& original)
+      : metric_(metric), values_(original.values.begin(), original.values.end()), schema_(original.schema) {}
+  double value(const MapView& perturbed) const override { return metric_.compare({values_, schema_}, perturbed); }
+
+ private:
+  const Metric& metric_;
+  std::vector<double> values_;
+  const Schema& schema_;
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedMetric> Metric::prepare(const MapView& original) const {
+  return std::make_unique<Remembered>(*this, original);
+}
+
+}  // namespace holdfast
