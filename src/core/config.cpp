@@ -15,12 +15,13 @@
 namespace holdfast {
 
 // A table as the program asked for it: the keys it named, what it got, and the file's table beside it.
-struct Config::Node {
+struct ConfigNode {
   struct Asked {
     std::string key;
-    enum { kOnlyWhether, kValue, kTable, kTables } as;
-    Json value = {};                                   // kValue
-    std::vector<std::unique_ptr<Node>> children = {};  // kTable, kTables
+    enum As { kOnlyWhether, kValue, kTable, kTables };
+    As as;
+    Json value = {};                                         // kValue
+    std::vector<std::unique_ptr<ConfigNode>> children = {};  // kTable, kTables
   };
 
   std::string path_of(const std::string& key) const { return path.empty() ? key : path + "." + key; }
@@ -33,7 +34,7 @@ struct Config::Node {
   }
 
   // The entry of a key, made when it is asked for the first time. A key has one type in a program.
-  Asked& ask(const std::string& key, decltype(Asked::as) as) {
+  Asked& ask(const std::string& key, Asked::As as) {
     if (auto* known = const_cast<Asked*>(asked_for(key))) {
       HOLDFAST_CHECK(known->as == as || known->as == Asked::kOnlyWhether || as == Asked::kOnlyWhether);
       if (known->as == Asked::kOnlyWhether) known->as = as;
@@ -57,7 +58,7 @@ struct Config::State {
   std::string file;
   std::string folder;
   toml::table document;
-  Node root;
+  ConfigNode root;
 };
 
 namespace {
@@ -126,8 +127,7 @@ Value checked(const toml::node& node, const char* type, const OptionRange& range
 }
 
 // A required key that is absent. A key nobody asked for and with nearly its name is the likely reason.
-template <class Node>
-[[noreturn]] void missing(const Node& node, const std::string& key, const std::string& file) {
+[[noreturn]] void missing(const ConfigNode& node, const std::string& key, const std::string& file) {
   std::vector<std::string> unread;
   if (node.table != nullptr) {
     for (const auto& [other, unused] : *node.table) {
@@ -140,11 +140,11 @@ template <class Node>
   usage_error("{}: {} is missing{}", place_of(node.table, file), node.path_of(key), hint);
 }
 
-template <class Value, class Node>
-Value get_one(Node& node, const std::string& key, const std::optional<Value>& fallback, const char* type,
+template <class Value>
+Value get_one(ConfigNode& node, const std::string& key, const std::optional<Value>& fallback, const char* type,
               const OptionRange& range, const std::string& where, const std::string& file) {
   const toml::node* found = node.find(key);
-  auto& asked = node.ask(key, Node::Asked::kValue);
+  auto& asked = node.ask(key, ConfigNode::Asked::kValue);
   if (found == nullptr && !fallback) missing(node, key, file);
   const Value value = found == nullptr ? *fallback : checked<Value>(*found, type, range, where);
   asked.value = value;
@@ -152,11 +152,11 @@ Value get_one(Node& node, const std::string& key, const std::optional<Value>& fa
 }
 
 // A lone value stands for an array of one.
-template <class Value, class Node>
-std::vector<Value> get_many(Node& node, const std::string& key, const std::optional<std::vector<Value>>& fallback,
+template <class Value>
+std::vector<Value> get_many(ConfigNode& node, const std::string& key, const std::optional<std::vector<Value>>& fallback,
                             const char* type, const OptionRange& range, const std::string& where, const std::string& file) {
   const toml::node* found = node.find(key);
-  auto& asked = node.ask(key, Node::Asked::kValue);
+  auto& asked = node.ask(key, ConfigNode::Asked::kValue);
   if (found == nullptr && !fallback) missing(node, key, file);
   std::vector<Value> values;
   if (found == nullptr) {
@@ -178,8 +178,7 @@ struct Unknown {
   std::string hint;
 };
 
-template <class Node>
-void collect_unknown(const Node& node, std::vector<Unknown>& unknown) {
+void collect_unknown(const ConfigNode& node, std::vector<Unknown>& unknown) {
   if (node.table == nullptr) return;
   for (const auto& [key, value] : *node.table) {
     const std::string name(key.str());
@@ -192,13 +191,12 @@ void collect_unknown(const Node& node, std::vector<Unknown>& unknown) {
   }
 }
 
-template <class Node>
-Json resolve(const Node& node) {
+Json resolve(const ConfigNode& node) {
   Json result = Json::object();
   for (const auto& entry : node.asked) {
-    if (entry.as == Node::Asked::kValue) result[entry.key] = entry.value;
-    if (entry.as == Node::Asked::kTable) result[entry.key] = resolve(*entry.children.front());
-    if (entry.as == Node::Asked::kTables) {
+    if (entry.as == ConfigNode::Asked::kValue) result[entry.key] = entry.value;
+    if (entry.as == ConfigNode::Asked::kTable) result[entry.key] = resolve(*entry.children.front());
+    if (entry.as == ConfigNode::Asked::kTables) {
       result[entry.key] = Json::array();
       for (const auto& child : entry.children) result[entry.key].push_back(resolve(*child));
     }
@@ -250,10 +248,10 @@ const std::string& Config::folder() const {
   return state_->folder;
 }
 
-ConfigTable::ConfigTable(std::shared_ptr<Config::State> state, Config::Node* node) : state_(std::move(state)), node_(node) {}
+ConfigTable::ConfigTable(std::shared_ptr<Config::State> state, ConfigNode* node) : state_(std::move(state)), node_(node) {}
 
 bool ConfigTable::has(const std::string& key) const {
-  node_->ask(key, Config::Node::Asked::kOnlyWhether);
+  node_->ask(key, ConfigNode::Asked::kOnlyWhether);
   return node_->find(key) != nullptr;
 }
 
@@ -285,9 +283,9 @@ std::vector<double> ConfigTable::reals(const std::string& key, std::optional<std
 ConfigTable ConfigTable::table(const std::string& key) const {
   const toml::node* found = node_->find(key);
   if (found != nullptr && !found->is_table()) usage_error("{} must be a table, not {}", where(key), shown(*found));
-  auto& asked = node_->ask(key, Config::Node::Asked::kTable);
+  auto& asked = node_->ask(key, ConfigNode::Asked::kTable);
   if (asked.children.empty()) {
-    asked.children.push_back(std::make_unique<Config::Node>());
+    asked.children.push_back(std::make_unique<ConfigNode>());
     asked.children.front()->path = node_->path_of(key);
     asked.children.front()->table = found == nullptr ? nullptr : found->as_table();
   }
@@ -298,13 +296,13 @@ std::vector<ConfigTable> ConfigTable::tables(const std::string& key) const {
   const toml::node* found = node_->find(key);
   if (found != nullptr && !found->is_array())
     usage_error("{} must be an array of tables, [[{}]], not {}", where(key), node_->path_of(key), shown(*found));
-  auto& asked = node_->ask(key, Config::Node::Asked::kTables);
+  auto& asked = node_->ask(key, ConfigNode::Asked::kTables);
   if (asked.children.empty() && found != nullptr) {
     for (const toml::node& element : *found->as_array()) {
       const std::string path = fmt::format("{}.{}", node_->path_of(key), asked.children.size());
       if (!element.is_table())
         usage_error("{}: {} must be a table, not {}", place_of(&element, state_->file), path, shown(element));
-      asked.children.push_back(std::make_unique<Config::Node>());
+      asked.children.push_back(std::make_unique<ConfigNode>());
       asked.children.back()->path = path;
       asked.children.back()->table = element.as_table();
     }

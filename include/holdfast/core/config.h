@@ -21,6 +21,7 @@
 namespace holdfast {
 
 class ConfigTable;
+struct ConfigNode;
 
 class Config {
  public:
@@ -43,7 +44,6 @@ class Config {
  private:
   friend class ConfigTable;
   struct State;
-  struct Node;
   explicit Config(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };
@@ -66,9 +66,9 @@ class ConfigTable {
 
  private:
   friend class Config;
-  ConfigTable(std::shared_ptr<Config::State> state, Config::Node* node);
+  ConfigTable(std::shared_ptr<Config::State> state, ConfigNode* node);
   std::shared_ptr<Config::State> state_;
-  Config::Node* node_;  // owned by the state
+  ConfigNode* node_;  // owned by the state
 };
 
 }  // namespace holdfast

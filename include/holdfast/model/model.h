@@ -61,17 +61,25 @@ class Architecture {
   virtual Network build(std::uint64_t seed) const = 0;
   virtual Layout layout() const = 0;      // of the input
   virtual std::int64_t classes() const = 0;
+  // Whether published weights exist for it.
+  virtual bool has_pretrained() const { return false; }
   // Network with published weights from the data folder; throws kInput when there are none or they are missing.
   virtual Network pretrained() const;
 };
 
 const Registry<Architecture>& architectures();
 
+// The architecture's call with its input and classes set from a dataset's, where it does not set them itself. Throws kUsage
+// when what it sets contradicts them, or when it takes no such input.
+//     ("mlp(hidden=64)", a vector of 30, 3 classes) -> "mlp(inputs=30,hidden=64,classes=3)"
+std::string fit_architecture(const std::string& call, const Layout& layout, std::int64_t classes);
+
 // Weights with the architecture's canonical call in the file's metadata.
 void save_network(const std::string& path, const Network& network, const std::string& architecture);
 
 // `M` of the command line: a TorchScript file, ARCHITECTURE:weights.safetensors or ARCHITECTURE:pretrained. Options that the
-// weights file records need not be repeated. Throws kUsage or kInput in one sentence.
+// weights file records need not be repeated, nor need the architecture; those written beside it win. Throws kUsage or kInput
+// in one sentence.
 std::unique_ptr<Model> load_model(const std::string& text, at::Device device = at::kCPU);
 
 }  // namespace holdfast

@@ -58,12 +58,15 @@ struct Multiply { double factor = 1; };  // by a constant
 struct Concat { std::int64_t dim = 1; };
 struct Flatten { std::int64_t start = 1; };
 struct Reshape { std::vector<std::int64_t> shape; };  // of a sample, without the batch dimension
-// [B, 2, ...] -> [2B, ...]: both sides of a pair go through the same encoder ...
+// [B, 2, ...] -> [2B, ...]: both sides of a pair, one after the other, go through the same encoder ...
 struct FoldSides {};
 // ... and [2B, d] -> [B, d]: the absolute difference of the two sides.
 struct SideDistance {};
 // Edges of a graph [B, E] -> D^-1/2 (A + I) D^-1/2 [B, n, n], A with the magnitudes' degrees (weights may be negative).
-struct Adjacency { std::int64_t nodes = 0; };
+struct Adjacency {
+  std::int64_t nodes = 0;
+  at::Tensor index = {};  // where the matrix's elements lie among the edges; made by Network::add
+};
 struct MatMul {};    // of two values, batched
 struct Dropout { double rate = 0.5; };  // in training only
 
@@ -125,10 +128,12 @@ class Network {
   std::int64_t parameter_count() const;  // trainable elements
   void require_grad(bool on);            // for trainable ones
 
-  // Copies values by name; a missing, unknown or misshapen name throws kInput naming `where`.
+  // Copies values by name; a missing, unknown, misshapen or non-finite one throws kInput naming it and `where`. Preprocessing
+  // may be missing: the architecture's options set it. PyTorch's `num_batches_tracked` is passed over.
   void load(const std::vector<Parameter>& values, const std::string& where);
 
-  // A deep copy, on another device or in another precision.
+  // A deep copy, on another device or in another precision. Its parameters do not require gradients. Assigning a Network
+  // shares the tensors instead.
   Network clone() const;
   Network to(at::Device device) const;
   Network to(at::ScalarType type) const;
@@ -137,6 +142,7 @@ class Network {
 
  private:
   std::vector<Node> nodes_;
+  std::vector<int> last_reader_;  // of each node's value: after it the value is let go
 };
 
 }  // namespace holdfast

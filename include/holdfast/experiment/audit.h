@@ -1,0 +1,73 @@
+// An audit: models x explainers x attacks x metrics on the samples of each model's dataset, written as a run folder
+// (docs/run-folder.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/attack/threat.h"
+#include "holdfast/core/json.h"
+#include "holdfast/experiment/cell.h"
+#include "holdfast/experiment/gate.h"
+#include "holdfast/model/model.h"
+
+namespace holdfast {
+
+// What is done to the samples of one dataset.
+struct Trial {
+  std::vector<std::string> explainers{"saliency"};
+  std::vector<std::string> attacks{"er"};
+  std::vector<std::string> metrics{"top_k(k=8)"};
+  Norm norm = Norm::kL2;
+  double epsilon = 1.0;
+  std::optional<std::pair<double, double>> box;
+  Select select = Select::kWorst;
+};
+
+struct AuditData {
+  std::string name;
+  at::Tensor inputs;   // [B, sample...] float32, finite: what was not is counted in `excluded`
+  at::Tensor targets;  // [B] int64, classes to explain; undefined: each model's predictions
+  at::Tensor labels;   // [B] int64; undefined when unknown
+  at::Tensor ids;      // [B] int64, position in the dataset
+  Schema schema;
+  Trial trial;
+  std::vector<std::pair<std::string, std::int64_t>> excluded;  // reason, count
+  std::vector<std::string> notes;
+};
+
+struct AuditModel {
+  std::string name;
+  std::size_t data = 0;  // position in AuditPlan::data
+  std::shared_ptr<const Model> model;
+  Json facts = Json::object();  // origin, parameters, recipe: copied to results.json
+};
+
+struct AuditPlan {
+  std::string title = "audit";
+  std::uint64_t seed = 0;
+  TileOptions tiles;
+  std::vector<AuditData> data;
+  std::vector<AuditModel> models;
+  std::vector<Gate> gates;
+  std::int64_t worst = 4;                 // samples of each row whose arrays are kept
+  bool keep_arrays = false;               // keep the arrays of all samples, not only of the worst
+  std::vector<std::string> command;       // for the manifest
+  Json identity = Json::object();         // what makes this run this run: see claim_run_folder
+  std::vector<std::pair<std::string, double>> stages;  // seconds of what was done before, for the manifest
+};
+
+// Leaves out rows with a non-finite value, and counts them.
+void exclude_non_finite(AuditData& data);
+
+// Runs what is not done yet and writes the folder; continues one that was interrupted. Returns results.json. The folder must
+// have been claimed (run_folder.h). `report.html` is not written here: it is made from the files.
+Json run_audit(const AuditPlan& plan, const std::string& folder);
+
+}  // namespace holdfast

@@ -1,0 +1,32 @@
+// Gates: what must hold for a build to pass. `top_k(k=8)>=0.6` compares the mean of every row with that metric;
+// `top_k(k=8).low>=0.5` another of its numbers: mean, low, high, median, adjusted, specific.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "holdfast/core/json.h"
+
+namespace holdfast {
+
+struct Gate {
+  std::string text;    // as it was written
+  std::string metric;  // canonical name
+  std::string field = "mean";
+  std::string comparison;  // ">=", ">", "<=", "<"
+  double limit = 0;
+
+  // A value that is undefined does not meet any gate.
+  bool met_by(const std::optional<double>& value) const;
+};
+
+// Throws kUsage: an unknown metric or field, no comparison, a limit that is not a number.
+Gate parse_gate(const std::string& text);
+
+// Holds every gate against the rows of results.json: an array of {"gate", "met", "rows": [{"row", "value", "met"}]}. Some row
+// must answer each gate: run_audit makes sure of it before any work.
+Json check_gates(const std::vector<Gate>& gates, const Json& rows);
+bool all_met(const Json& gates);
+
+}  // namespace holdfast

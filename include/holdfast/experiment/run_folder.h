@@ -1,0 +1,28 @@
+// The run folder: who may write to it, and what every manifest holds.
+#pragma once
+
+#include <string>
+
+#include "holdfast/core/json.h"
+
+namespace holdfast {
+
+// Before any work: takes a new or empty folder, or one with the same identity, whose finished tiles are then used.
+// `identity` is what makes a run this run: resolved configuration, seed, tile, checksums of the files it reads. Throws kUsage when
+// the folder holds another run or other files.
+void claim_run_folder(const std::string& folder, const Json& identity);
+
+// Whether the claimed run is complete: its manifest was written.
+bool run_is_complete(const std::string& folder);
+
+// Where finished tiles of cell `cell` lie, and their removal at the end.
+std::string tile_folder(const std::string& folder, std::size_t cell);
+void remove_tiles(const std::string& folder);
+
+// {"holdfast": "0.1.0", "versions": {...}, "hardware": {...}}: what a reader needs to judge timings and repeat a run.
+Json machine_facts(int threads, const std::string& device);
+
+// "2026-01-31T12:00:00Z"
+std::string utc_now();
+
+}  // namespace holdfast

@@ -1,0 +1,12 @@
+// report.html: one page that opens offline, made from the files of one run folder or several and from nothing else.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace holdfast {
+
+// Throws kInput when a folder is not a complete run, naming the file that is missing or wrong. Writes atomically.
+void write_report(const std::vector<std::string>& run_folders, const std::string& path);
+
+}  // namespace holdfast

@@ -1,0 +1,55 @@
+// Optimisers. Their whole state is one tensor for each parameter and slot and a count of steps, so that a checkpoint holds
+// all of it and a resumed training makes the same steps. The arithmetic is torch::optim's, operation for operation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/core/registry.h"
+#include "holdfast/model/network.h"
+
+namespace holdfast {
+
+class Optimizer {
+ public:
+  // `slots`: what is remembered of each parameter, by name.
+  explicit Optimizer(std::vector<std::string> slots) : slots_(std::move(slots)) {}
+  virtual ~Optimizer() = default;
+
+  // Takes over the trainable ones of `parameters`, with fresh state. `weight_decay` is the L2 penalty's: weight_decay * p is
+  // added to the gradient of p.
+  void start(const std::vector<Parameter>& parameters, double weight_decay);
+  // The tensors it moves, in order.
+  std::vector<at::Tensor> parameters() const;
+  // One step against `gradients`, one for each of parameters().
+  void step(std::span<const at::Tensor> gradients, double learning_rate);
+
+  std::int64_t steps() const { return steps_; }
+  // "<slot>.<parameter>" for every slot and parameter; shares storage.
+  std::vector<Parameter> state() const;
+  // What state() and steps() gave; a missing or misshapen tensor throws kInput naming `where`.
+  void restore(const std::vector<Parameter>& state, std::int64_t steps, const std::string& where);
+
+ protected:
+  // Moves one parameter; `state` has a tensor for each slot. steps() counts this step too.
+  virtual void update(at::Tensor& parameter, const at::Tensor& gradient, std::span<at::Tensor> state, double learning_rate) const = 0;
+
+ private:
+  struct Entry {
+    std::string name;
+    at::Tensor parameter;
+    std::vector<at::Tensor> state;
+  };
+  std::vector<std::string> slots_;
+  std::vector<Entry> entries_;
+  double weight_decay_ = 0;
+  std::int64_t steps_ = 0;
+};
+
+const Registry<Optimizer>& optimizers();
+
+}  // namespace holdfast

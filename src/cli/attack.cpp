@@ -1,0 +1,122 @@
+// holdfast attack: one model, explainer, attack and metric.
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include <torch/torch.h>
+
+#include "command.h"
+#include "common.h"
+#include "holdfast/core/files.h"
+#include "holdfast/core/log.h"
+#include "holdfast/core/tensor.h"
+#include "holdfast/experiment/run_folder.h"
+
+namespace holdfast::cli {
+namespace {
+
+struct Flags {
+  CommonFlags common;
+  SubjectFlags subject;
+  AttackFlags attack;
+  std::string out;
+  bool trace = false;
+  bool json = false;
+};
+
+at::Tensor scaled(const at::Tensor& maps, const at::Tensor& log_scale) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(maps.dim()), 1);
+  shape[0] = maps.size(0);
+  return maps * log_scale.to(maps.dtype()).exp().view(shape);
+}
+
+Json sample_json(const CellResult& result, const at::Tensor& before, const at::Tensor& after, const at::Tensor& norms, const std::string& metric, std::int64_t i, bool trace) {
+  const SampleOutcome& sample = result.samples[static_cast<std::size_t>(i)];
+  Json json{{"sample", i},
+            {"target", result.targets[i].item<std::int64_t>()},
+            {"prediction", before[i].item<std::int64_t>()},
+            {"prediction_after", after[i].item<std::int64_t>()},
+            {"norm", norms[i].item<double>()},
+            {"metrics", {{metric, sample.value}}},
+            {"first_swap", sample.first_swap < 0 ? Json() : Json(sample.first_swap)},
+            {"label_flips", sample.label_flips},
+            {"evaluations", sample.evaluations},
+            {"iteration", sample.iteration}};
+  if (trace) json["trace"] = sample.trace;
+  return json;
+}
+
+Json result_json(const Flags& flags, const CellTask& task, const CellResult& result, const Assessment& assessment) {
+  const at::Tensor before = predicted_class(result.logits);
+  const at::Tensor after = predicted_class(result.moved_logits);
+  const at::Tensor norms = task.threat.distance(result.perturbed, task.inputs);
+  Json json{{"model", flags.subject.model}, {"explainer", task.explainer.name()}, {"attack", task.attack.name()}, {"threat", to_json(task.threat)},
+            {"select", flags.attack.select}, {"seed", task.seed}};
+  Json summary = to_json(assessment);
+  summary.erase("values");
+  json["metric"] = summary;
+  json["samples"] = Json::array();
+  for (std::int64_t i = 0; i < task.inputs.size(0); ++i) {
+    json["samples"].push_back(sample_json(result, before, after, norms, task.metric.name(), i, flags.trace));
+  }
+  return json;
+}
+
+void run(const Flags& flags) {
+  flags.common.apply();
+  const std::unique_ptr<Explainer> explainer = explainers().make(flags.attack.explainers.back());
+  const std::unique_ptr<Attack> attack = attacks().make(flags.attack.attacks.back());
+  const std::unique_ptr<Metric> metric = metrics().make(flags.attack.metrics.back());
+  const Subject subject = load_subject(flags.subject, flags.common.torch_device());
+  const ThreatModel threat = ThreatModel::make(parse_norm(flags.attack.norm), flags.attack.epsilon, flags.attack.parsed_box(), subject.schema);
+  check_inside_box(subject.inputs, threat.box, flags.subject.inputs);
+  check_writable_folder(flags.out);
+
+  const CellTask task{.model = *subject.model, .explainer = *explainer, .attack = *attack, .metric = *metric, .threat = threat,
+                      .schema = subject.schema, .inputs = subject.inputs, .targets = subject.targets, .sample_ids = subject.ids,
+                      .seed = flags.common.seed, .select = flags.attack.parsed_select(), .trace = flags.trace};
+  check_cell(task);
+  CellResult result;
+  {
+    Progress progress(attack->name(), subject.inputs.size(0), "samples");
+    result = run_cell(task, flags.common.tiles(), &progress);
+  }
+  const MapBatch clean = fold_maps(result.original_maps, subject.schema);
+  const MapBatch moved = fold_maps(result.moved_maps, subject.schema);
+  const std::vector<std::int64_t> classes(result.targets.const_data_ptr<std::int64_t>(), result.targets.const_data_ptr<std::int64_t>() + result.targets.numel());
+  const Assessment assessment = assess(*metric, clean, moved, baseline(*metric, clean, classes, {.seed = task.seed}), task.seed);
+
+  make_folders(flags.out);
+  write_tensor(flags.out + "/perturbed.npy", result.perturbed);
+  write_tensor(flags.out + "/original_attributions.npy", scaled(result.original_maps, result.original_scale));
+  write_tensor(flags.out + "/perturbed_attributions.npy", scaled(result.moved_maps, result.moved_scale));
+  const Json json = result_json(flags, task, result, assessment);
+  write_json(flags.out + "/result.json", json);
+  if (flags.json) {
+    std::fputs(dump_json(json).c_str(), stdout);
+  } else {
+    std::printf("%s: %.4f [%.4f, %.4f] after %s, %s <= %g, %lld samples; chance %s, between %s\n", metric->name().c_str(), assessment.value.mean,
+                assessment.value.low, assessment.value.high, attack->name().c_str(), flags.attack.norm.c_str(), threat.epsilon,
+                static_cast<long long>(assessment.values.size()), assessment.chance ? fmt::format("{:.4f}", *assessment.chance).c_str() : "-",
+                assessment.between ? fmt::format("{:.4f}", *assessment.between).c_str() : "-");
+    log_info("perturbed inputs, both explanations and result.json are in {}", flags.out);
+  }
+}
+
+}  // namespace
+
+void add_attack(CLI::App& app, Outcome&) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = add_command(app, "attack", "Moves the explanation while the prediction stays",
+                                  "holdfast attack --model mlp:examples/model.safetensors --inputs examples/inputs.npy --attack er --norm l2 --epsilon 0.5 "
+                                  "--metric 'top_k(k=4)' --out runs/attack");
+  flags->subject.add_to(*command, true);
+  flags->attack.add_to(*command, true, false);
+  command->add_flag("--trace", flags->trace, "Record the metric after every iteration");
+  command->add_option("--out", flags->out, "Folder for perturbed.npy, the attributions and result.json")->required();
+  command->add_flag("--json", flags->json, "Print result.json");
+  flags->common.add_to(*command);
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,27 @@
+// Subcommands. Each lives in a file of its own and adds itself to the program; main's table lists them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace holdfast::cli {
+
+// What a subcommand leaves for main: the exit code (0, or 1 for a gate that was not met). Errors are exceptions.
+struct Outcome {
+  int exit_code = 0;
+  std::vector<std::string> arguments;  // the command line, for manifests
+};
+
+void add_list(CLI::App& app, Outcome& outcome);
+void add_describe(CLI::App& app, Outcome& outcome);
+void add_data(CLI::App& app, Outcome& outcome);
+void add_train(CLI::App& app, Outcome& outcome);
+void add_explain(CLI::App& app, Outcome& outcome);
+void add_attack(CLI::App& app, Outcome& outcome);
+void add_measure(CLI::App& app, Outcome& outcome);
+void add_audit(CLI::App& app, Outcome& outcome);
+void add_report(CLI::App& app, Outcome& outcome);
+
+}  // namespace holdfast::cli

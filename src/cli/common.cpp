@@ -1,0 +1,140 @@
+#include "common.h"
+
+#include <charconv>
+#include <cmath>
+
+#include <torch/torch.h>
+
+#include "holdfast/core/log.h"
+#include "holdfast/core/tensor.h"
+
+namespace holdfast::cli {
+namespace {
+
+std::string sample_shape_text(const at::Tensor& inputs) { return to_string(inputs.sizes().slice(1).vec()); }
+
+// From --schema, else what the model knows, else what the shape says.
+Schema schema_for(const SubjectFlags& flags, const Model& model, const at::Tensor& inputs) {
+  const std::vector<std::int64_t> shape = inputs.sizes().slice(1).vec();
+  Schema schema;
+  if (!flags.schema.empty()) {
+    schema = read_schema(flags.schema);
+  } else if (const std::optional<Layout> layout = model.layout(); layout && layout->sample_shape() == shape) {
+    schema = Schema::of(*layout);
+  } else {
+    schema = Schema::of(Layout::guess(shape));
+  }
+  if (schema.layout.sample_shape() != shape) {
+    input_error("{}: samples have shape {}, but the schema {} describes {}", flags.inputs, to_string(shape), flags.schema,
+                to_string(schema.layout.sample_shape()));
+  }
+  return schema;
+}
+
+// The number of classes, from one sample; also finds out early when the model refuses the inputs.
+std::int64_t count_classes(const Model& model, const at::Tensor& inputs, const std::string& where) {
+  if (const std::optional<Layout> layout = model.layout()) {
+    if (layout->sample_shape() != inputs.sizes().slice(1).vec()) {
+      input_error("{}: samples have shape {}, but {} takes {}", where, sample_shape_text(inputs), model.name(), to_string(layout->sample_shape()));
+    }
+  }
+  const at::NoGradGuard no_grad;
+  const at::Tensor logits = model.logits(inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype())));
+  if (logits.dim() != 2 || logits.size(0) != 1) {
+    input_error("{} gives outputs of shape {} for one sample; logits [1, classes] are expected", model.name(), to_string(logits.sizes().vec()));
+  }
+  if (logits.size(1) < 2) input_error("{} has {} output; explanations of a class need at least 2 classes", model.name(), logits.size(1));
+  return logits.size(1);
+}
+
+double parse_real(const std::string& text, const std::string& what) {
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) usage_error("{}: '{}' is not a number", what, text);
+  return value;
+}
+
+}  // namespace
+
+void CommonFlags::add_to(CLI::App& command) {
+  command.add_option("--seed", seed, "Seed of every random number")->capture_default_str();
+  command.add_option("--device", device, "cpu or cuda")->capture_default_str();
+  command.add_option("--threads", threads, "Tiles computed side by side; 0: one for each core")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command.add_option("--tile", tile, "Samples in a tile; 0: chosen by the size of a sample")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command.add_flag("--quiet", quiet, "Only warnings and errors, no progress");
+}
+
+void CommonFlags::apply() const {
+  if (quiet) set_log_level(LogLevel::kWarning);
+}
+
+at::Device CommonFlags::torch_device() const {
+  if (device == "cpu") return at::kCPU;
+  if (device != "cuda") usage_error("--device {}: must be cpu or cuda", device);
+  if (!torch::cuda::is_available()) usage_error("--device cuda: no CUDA device is available to this build of torch");
+  return at::Device(at::kCUDA, 0);
+}
+
+void SubjectFlags::add_to(CLI::App& command, bool required) {
+  command.add_option("--model", model, "TorchScript file, ARCHITECTURE:weights.safetensors or ARCHITECTURE:pretrained")->required(required);
+  command.add_option("--inputs", inputs, "Samples, .npy [B, ...]")->required(required);
+  command.add_option("--targets", targets, "Classes to explain, .npy [B]; default: the predicted ones");
+  command.add_option("--schema", schema, "JSON: layout, names, one-hot groups, ranges, frozen features of the inputs");
+}
+
+Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_non_finite) {
+  Subject subject;
+  subject.inputs = allow_non_finite ? read_any_inputs(flags.inputs) : read_inputs(flags.inputs);
+  if (subject.inputs.dim() < 2) {
+    input_error("{}: has shape {}; samples [B, ...] are expected", flags.inputs, to_string(subject.inputs.sizes().vec()));
+  }
+  subject.model = load_model(flags.model, device);
+  const std::int64_t classes = count_classes(*subject.model, subject.inputs, flags.inputs);
+  subject.schema = schema_for(flags, *subject.model, subject.inputs);
+  if (!flags.targets.empty()) subject.targets = read_labels(flags.targets, subject.inputs.size(0), classes);
+  subject.ids = at::arange(subject.inputs.size(0), at::kLong);
+  return subject;
+}
+
+void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
+  const auto calls = [&](const std::string& flag, std::vector<std::string>& values, const std::string& help) {
+    // One value a flag: CLI11 would take everything that follows, positionals too.
+    command.add_option(flag, values, repeated ? help + "; may be repeated" : help)->allow_extra_args(false)->expected(1, repeated ? 1000 : 1)->capture_default_str();
+  };
+  calls("--explainer", explainers, "Explanation to attack");
+  calls("--attack", attacks, "Attack");
+  calls("--metric", metrics, "Similarity to break");
+  command.add_option("--norm", norm, "Norm of the ball")->check(CLI::IsMember({"l2", "linf", "l1"}))->capture_default_str();
+  command.add_option("--epsilon", epsilon, "Radius of the ball, in the units of the inputs")->required(required);
+  command.add_option("--box", box, "Range of valid values, LO,HI");
+  command.add_option("--select", select, "Which iterate to keep: the worst for the defender, or the last as the papers do")
+      ->check(CLI::IsMember({"worst", "last"}))
+      ->capture_default_str();
+}
+
+std::optional<std::pair<double, double>> AttackFlags::parsed_box() const {
+  if (box.empty()) return std::nullopt;
+  const std::size_t comma = box.find(',');
+  if (comma == std::string::npos) usage_error("--box {}: write LO,HI, for example 0,1", box);
+  const double low = parse_real(box.substr(0, comma), "--box");
+  const double high = parse_real(box.substr(comma + 1), "--box");
+  if (low >= high) usage_error("--box {}: the first number must be below the second", box);
+  return std::pair(low, high);
+}
+
+void check_inside_box(const at::Tensor& inputs, const std::optional<std::pair<double, double>>& box, const std::string& where) {
+  if (!box) return;
+  const at::Tensor outside = ((inputs < box->first) | (inputs > box->second)).flatten(1).any(1);
+  if (!outside.any().item<bool>()) return;
+  const std::int64_t first = outside.to(at::kInt).argmax().item<std::int64_t>();
+  const at::Tensor sample = inputs[first];
+  const double value = sample.min().item<double>() < box->first ? sample.min().item<double>() : sample.max().item<double>();
+  input_error("{}: sample {} has value {:g}, outside the box {:g},{:g}", where, first, value, box->first, box->second);
+}
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& example) {
+  // Shown first by the program's formatter (main.cpp).
+  return app.add_subcommand(name, summary)->footer(example);
+}
+
+}  // namespace holdfast::cli

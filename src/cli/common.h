@@ -1,0 +1,75 @@
+// Flags and loading that several subcommands share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <CLI/CLI.hpp>
+
+#include "holdfast/attack/attack.h"
+#include "holdfast/data/schema.h"
+#include "holdfast/experiment/cell.h"
+#include "holdfast/model/model.h"
+
+namespace holdfast::cli {
+
+struct CommonFlags {
+  std::uint64_t seed = 0;
+  std::string device = "cpu";
+  int threads = 0;
+  std::int64_t tile = 0;
+  bool quiet = false;
+
+  void add_to(CLI::App& command);
+  // Sets the log level; call first.
+  void apply() const;
+  at::Device torch_device() const;  // throws kUsage for a device that is not there
+  TileOptions tiles() const { return {.size = tile, .threads = threads}; }
+};
+
+// --model, --inputs, --targets, --schema: what explain, attack and audit look at.
+struct SubjectFlags {
+  std::string model, inputs, targets, schema;
+
+  void add_to(CLI::App& command, bool required);
+};
+
+struct Subject {
+  std::shared_ptr<const Model> model;
+  at::Tensor inputs;   // [B, sample...]
+  at::Tensor targets;  // undefined when not given
+  at::Tensor ids;      // 0 .. B-1
+  Schema schema;
+};
+
+// Loads and checks that the parts fit each other. `allow_non_finite`: audit counts such samples instead.
+Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_non_finite = false);
+
+// --explainer, --attack, --norm, --epsilon, --box, --metric, --select.
+struct AttackFlags {
+  std::vector<std::string> explainers{"saliency"};
+  std::vector<std::string> attacks{"er"};
+  std::vector<std::string> metrics{"top_k(k=8)"};
+  std::string norm = "l2";
+  double epsilon = 0;
+  std::string box;
+  std::string select = "worst";
+
+  // `repeated`: explainers, attacks and metrics may be given several times.
+  void add_to(CLI::App& command, bool required, bool repeated);
+  std::optional<std::pair<double, double>> parsed_box() const;
+  Select parsed_select() const { return select == "last" ? Select::kLast : Select::kWorst; }
+};
+
+// Throws kInput when an input lies outside the box: no perturbation could be inside it.
+void check_inside_box(const at::Tensor& inputs, const std::optional<std::pair<double, double>>& box, const std::string& where);
+
+// A subcommand with its summary and an example that runs from the repository's root.
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& example);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,80 @@
+// holdfast describe: one method with its options, or what a model file is and can do.
+#include <cstdio>
+#include <memory>
+
+#include "catalogue.h"
+#include "command.h"
+#include "common.h"
+#include "holdfast/core/files.h"
+#include "holdfast/report/text_table.h"
+
+namespace holdfast::cli {
+namespace {
+
+struct Flags {
+  std::string name;
+  bool json = false;
+};
+
+void print_method(const std::string& kind, const MethodInfo& info) {
+  std::printf("%s  (%s)\n  %s\n", info.name.c_str(), kind.c_str(), info.summary.c_str());
+  if (!info.citation.empty()) std::printf("\nCite: %s\n", info.citation.c_str());
+  if (!info.notes.empty()) std::printf("\n%s\n", info.notes.c_str());
+  for (const std::string& need : info.needs) std::printf("Needs: %s\n", need.c_str());
+  if (!info.options.empty()) {
+    std::vector<std::vector<std::string>> rows;
+    for (const OptionSpec& spec : info.options) rows.push_back({spec.name, to_string(spec.value), to_string(spec.range), spec.help});
+    std::printf("\n%s", text_table({"option", "default", "range", "meaning"}, rows).c_str());
+  }
+  for (const Preset& preset : info.presets) {
+    std::string values;
+    for (const auto& [name, value] : preset.values) values += (values.empty() ? "" : ",") + name + "=" + to_string(value);
+    std::printf("\npreset=%s  %s\n  %s\n", preset.name.c_str(), preset.help.c_str(), values.c_str());
+  }
+  std::printf("\n");
+}
+
+void run_model(const Flags& flags) {
+  const std::unique_ptr<Model> model = load_model(flags.name);
+  if (!flags.json) {
+    std::printf("%s\n", model->describe().c_str());
+    return;
+  }
+  const Capabilities can = model->capabilities();
+  const Json json{{"model", model->name()},
+                  {"kind", model->network() != nullptr ? "network" : "opaque"},
+                  {"description", model->describe()},
+                  {"parameters", model->network() != nullptr ? Json(model->network()->parameter_count()) : Json()},
+                  {"capabilities", {{"gradients", can.gradients}, {"double_backward", can.double_backward}, {"layers", can.layers},
+                                    {"side_by_side", can.side_by_side}, {"float64", can.float64}}}};
+  std::fputs(dump_json(json).c_str(), stdout);
+}
+
+void run(const Flags& flags) {
+  if (flags.name.find(':') != std::string::npos || file_exists(flags.name)) return run_model(flags);
+  std::vector<std::string> known;
+  Json found = Json::array();
+  for (const auto& [kind, infos] : catalogue()) {
+    for (const MethodInfo* info : infos) {
+      known.push_back(info->name);
+      if (info->name != flags.name) continue;
+      found.push_back({{"kind", kind}});
+      found.back().update(to_json(*info));
+      if (!flags.json) print_method(kind, *info);
+    }
+  }
+  if (found.empty()) usage_error("nothing is called '{}'{}; `holdfast list` shows all names, and a model file is described by its path", flags.name, suggestion(flags.name, known));
+  if (flags.json) std::fputs(dump_json(found.size() == 1 ? found[0] : found).c_str(), stdout);
+}
+
+}  // namespace
+
+void add_describe(CLI::App& app, Outcome&) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = add_command(app, "describe", "Says what a method does and takes, or what a model file is and can do", "holdfast describe er");
+  command->add_option("NAME", flags->name, "A method, a TorchScript file or ARCHITECTURE:weights.safetensors")->required();
+  command->add_flag("--json", flags->json, "As JSON");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace holdfast::cli

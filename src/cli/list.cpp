@@ -1,0 +1,44 @@
+// holdfast list: every method, one line each.
+#include <cstdio>
+#include <memory>
+
+#include "catalogue.h"
+#include "command.h"
+#include "common.h"
+#include "holdfast/report/text_table.h"
+
+namespace holdfast::cli {
+namespace {
+
+struct Flags {
+  std::string kind;
+  bool json = false;
+};
+
+void run(const Flags& flags) {
+  Json listing = Json::object();
+  for (const auto& [kind, infos] : catalogue()) {
+    if (!flags.kind.empty() && flags.kind != kind) continue;
+    if (flags.json) {
+      listing[kind] = Json::array();
+      for (const MethodInfo* info : infos) listing[kind].push_back(to_json(*info));
+      continue;
+    }
+    std::vector<std::vector<std::string>> rows;
+    for (const MethodInfo* info : infos) rows.push_back({info->name, info->summary});
+    std::printf("%s\n", rows.empty() ? (kind + ": none yet\n").c_str() : text_table({kind, "what it is"}, rows).c_str());
+  }
+  if (flags.json) std::fputs(dump_json(listing).c_str(), stdout);
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Outcome&) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = add_command(app, "list", "Shows the explainers, attacks, metrics, objectives, recipes, models and datasets there are", "holdfast list attacks");
+  command->add_option("kind", flags->kind, "Only these")->check(CLI::IsMember(catalogue_kinds()));
+  command->add_flag("--json", flags->json, "As JSON, with options, defaults and ranges");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,126 @@
+// holdfast: do a model's explanations hold when the input is nudged?
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include <c10/util/Exception.h>
+
+#include "command.h"
+#include "holdfast/core/error.h"
+#include "holdfast/core/interrupt.h"
+#include "holdfast/core/log.h"
+#include "holdfast/core/method.h"
+#include "holdfast/version.h"
+
+namespace holdfast::cli {
+namespace {
+
+// The subcommand that was being parsed, or the program itself.
+const CLI::App* chosen(const CLI::App& app) {
+  const auto subcommands = app.get_subcommands();
+  return subcommands.empty() ? &app : chosen(*subcommands.front());
+}
+
+std::vector<std::string> flags(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// CLI11's sentence, without its line breaks, with the nearest flag or command where one was misspelt.
+std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& error) {
+  std::string message = error.what();
+  for (char& letter : message) {
+    if (letter == '\n') letter = ' ';
+  }
+  const CLI::App* command = chosen(app);
+  for (const std::string& word : command->remaining(true)) {
+    if (word.rfind("--", 0) == 0) {
+      const std::string flag = word.substr(0, word.find('='));
+      return fmt::format("{}: unknown flag {}{}", command->get_name(), flag, suggestion(flag, flags(*command)));
+    }
+    if (command == &app) {
+      std::vector<std::string> names;
+      for (const CLI::App* subcommand : app.get_subcommands({})) names.push_back(subcommand->get_name());
+      return fmt::format("unknown command '{}'{}", word, suggestion(word, names));
+    }
+  }
+  return command == &app ? message : fmt::format("{}: {}", command->get_name(), message);
+}
+
+// A subcommand's help starts with its example (its footer).
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override {
+    const std::string summary = CLI::Formatter::make_description(app);
+    return app->get_parent() == nullptr || app->get_footer().empty() ? summary : summary + "\nExample:\n  " + app->get_footer() + "\n";
+  }
+  std::string make_footer(const CLI::App* app) const override { return app->get_parent() == nullptr ? CLI::Formatter::make_footer(app) : ""; }
+  // In the program's own help a subcommand is one line.
+  std::string make_subcommand(const CLI::App* sub) const override {
+    std::stringstream out;
+    CLI::detail::format_help(out, sub->get_name(), sub->get_description(), column_width_);
+    return out.str();
+  }
+};
+
+// What torch throws has a stack trace below its first line.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+int run(int argc, char** argv) {
+  CLI::App app{"Holdfast finds out whether a model's explanations hold when the input is nudged."};
+  app.name("holdfast");
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.set_version_flag("--version", std::string("holdfast ") + kVersion);
+  app.require_subcommand(1);
+  app.footer("Start with: make demo\nHelp on a command: holdfast COMMAND --help");
+
+  Outcome outcome;
+  outcome.arguments.assign(argv, argv + argc);
+  add_list(app, outcome);
+  add_describe(app, outcome);
+  add_data(app, outcome);
+  add_train(app, outcome);
+  add_explain(app, outcome);
+  add_attack(app, outcome);
+  add_measure(app, outcome);
+  add_audit(app, outcome);
+  add_report(app, outcome);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& request) {  // --help, --version
+    return app.exit(request);
+  } catch (const CLI::ParseError& error) {
+    if (argc == 1) {
+      std::fputs(app.help().c_str(), stderr);
+      return kExitBadInput;
+    }
+    usage_error("{} (see: holdfast {}--help)", explain_parse_error(app, error), chosen(app) == &app ? "" : chosen(app)->get_name() + " ");
+  }
+  return outcome.exit_code;
+}
+
+}  // namespace
+}  // namespace holdfast::cli
+
+int main(int argc, char** argv) {
+  using holdfast::log_line;
+  using holdfast::LogLevel;
+  holdfast::catch_signals();
+  try {
+    return holdfast::cli::run(argc, argv);
+  } catch (const holdfast::Error& error) {
+    log_line(LogLevel::kError, error.what());
+    return error.exit_code();
+  } catch (const std::bad_alloc&) {
+    log_line(LogLevel::kError, "out of memory; try a smaller --tile");
+  } catch (const c10::Error& error) {
+    log_line(LogLevel::kError, "torch failed: " + holdfast::cli::first_line(error.what_without_backtrace()));
+  } catch (const std::exception& error) {
+    log_line(LogLevel::kError, "unexpected failure: " + holdfast::cli::first_line(error.what()));
+  }
+  return holdfast::kExitFailure;
+}

@@ -1,0 +1,35 @@
+// holdfast report: run folders -> one page.
+#include <memory>
+
+#include "command.h"
+#include "common.h"
+#include "holdfast/core/log.h"
+#include "holdfast/report/html.h"
+
+namespace holdfast::cli {
+namespace {
+
+struct Flags {
+  std::vector<std::string> runs;
+  std::string out;
+  bool quiet = false;
+};
+
+void run(const Flags& flags) {
+  if (flags.quiet) set_log_level(LogLevel::kWarning);
+  write_report(flags.runs, flags.out);
+  log_info("report: {}", flags.out);
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Outcome&) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = add_command(app, "report", "Makes one offline page from one run or several", "holdfast report runs/demo --out runs/demo/report.html");
+  command->add_option("RUN", flags->runs, "Run folders")->required();
+  command->add_option("--out", flags->out, "The page")->required();
+  command->add_flag("--quiet", flags->quiet, "Only warnings and errors");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,86 @@
+#include "holdfast/experiment/gate.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "holdfast/core/method.h"
+#include "holdfast/metric/metric.h"
+
+namespace holdfast {
+namespace {
+
+const std::vector<std::string> kFields{"mean", "low", "high", "median", "adjusted", "specific"};
+
+std::string without_spaces(const std::string& text) {
+  std::string result;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(result), [](char letter) { return letter != ' ' && letter != '\t'; });
+  return result;
+}
+
+std::optional<double> number(const Json& value) {
+  return value.is_number() ? std::optional<double>(value.get<double>()) : std::nullopt;
+}
+
+}  // namespace
+
+bool Gate::met_by(const std::optional<double>& value) const {
+  if (!value || std::isnan(*value)) return false;
+  if (comparison == ">=") return *value >= limit;
+  if (comparison == ">") return *value > limit;
+  if (comparison == "<=") return *value <= limit;
+  return *value < limit;
+}
+
+Gate parse_gate(const std::string& text) {
+  const std::string plain = without_spaces(text);
+  const std::size_t at = plain.find_first_of("<>");
+  if (at == std::string::npos || at == 0) {
+    usage_error("gate '{}' is not of the form METRIC>=NUMBER, for example 'top_k(k=8)>=0.6'", text);
+  }
+  const bool or_equal = at + 1 < plain.size() && plain[at + 1] == '=';
+  Gate gate{.text = text, .metric = plain.substr(0, at), .comparison = plain.substr(at, or_equal ? 2 : 1)};
+
+  // A dot after the options starts a field: top_k(k=8).low
+  const std::size_t close = gate.metric.rfind(')');
+  const std::size_t dot = gate.metric.find('.', close == std::string::npos ? 0 : close);
+  if (dot != std::string::npos) {
+    gate.field = gate.metric.substr(dot + 1);
+    gate.metric.resize(dot);
+    if (std::find(kFields.begin(), kFields.end(), gate.field) == kFields.end()) {
+      usage_error("gate '{}': unknown field '{}'{}", text, gate.field, suggestion(gate.field, kFields));
+    }
+  }
+  gate.metric = metrics().make(gate.metric)->name();
+
+  const std::string limit = plain.substr(at + (or_equal ? 2 : 1));
+  const auto [end, status] = std::from_chars(limit.data(), limit.data() + limit.size(), gate.limit);
+  if (status != std::errc() || end != limit.data() + limit.size() || !std::isfinite(gate.limit)) {
+    usage_error("gate '{}': '{}' is not a number", text, limit);
+  }
+  return gate;
+}
+
+Json check_gates(const std::vector<Gate>& gates, const Json& rows) {
+  Json results = Json::array();
+  for (const Gate& gate : gates) {
+    Json checked = Json::array();
+    bool met = true;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (rows[row].at("metric") != gate.metric) continue;
+      const std::optional<double> value = number(rows[row].at(gate.field));
+      const bool row_met = gate.met_by(value);
+      met = met && row_met;
+      checked.push_back({{"row", row}, {"value", value ? Json(*value) : Json()}, {"met", row_met}});
+    }
+    HOLDFAST_CHECK(!checked.empty());
+    results.push_back({{"gate", gate.text}, {"met", met}, {"rows", checked}});
+  }
+  return results;
+}
+
+bool all_met(const Json& gates) {
+  return std::all_of(gates.begin(), gates.end(), [](const Json& gate) { return gate.at("met").get<bool>(); });
+}
+
+}  // namespace holdfast

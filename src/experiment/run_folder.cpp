@@ -1,0 +1,74 @@
+#include "holdfast/experiment/run_folder.h"
+
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/chrono.h>
+#include <torch/torch.h>
+#include <torch/version.h>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
+#include "holdfast/version.h"
+
+namespace holdfast {
+namespace {
+
+std::string plan_path(const std::string& folder) { return folder + "/tiles/plan.json"; }
+std::string manifest_path(const std::string& folder) { return folder + "/manifest.json"; }
+
+std::string processor_name() {
+  if (!file_exists("/proc/cpuinfo")) return "unknown";
+  const std::string text = read_text("/proc/cpuinfo");
+  const std::size_t key = text.find("model name");
+  if (key == std::string::npos) return "unknown";
+  const std::size_t start = text.find(": ", key) + 2;
+  return text.substr(start, text.find('\n', start) - start);
+}
+
+// The key, in words, at which two identities part, for the message.
+std::string first_difference(const Json& mine, const Json& theirs) {
+  const Json patch = Json::diff(theirs, mine);
+  return patch.empty() ? "" : patch[0].value("path", "");
+}
+
+}  // namespace
+
+void claim_run_folder(const std::string& folder, const Json& identity) {
+  check_writable_folder(folder);
+  for (const std::string& path : {plan_path(folder), manifest_path(folder)}) {
+    if (!file_exists(path)) continue;
+    const Json file = read_json(path);
+    const Json theirs = path == manifest_path(folder) ? file.value("identity", Json()) : file;
+    if (theirs != identity) {
+      usage_error("{} holds another run (it differs at {}); choose another --out or remove the folder", folder, first_difference(identity, theirs));
+    }
+    return;
+  }
+  if (folder_exists(folder) && !std::filesystem::is_empty(folder)) {
+    usage_error("{} is not empty and holds no run; choose another --out", folder);
+  }
+  make_folders(folder + "/tiles");
+  write_json(plan_path(folder), identity);
+}
+
+bool run_is_complete(const std::string& folder) { return file_exists(manifest_path(folder)); }
+
+std::string tile_folder(const std::string& folder, std::size_t cell) { return fmt::format("{}/tiles/{:04}", folder, cell); }
+
+void remove_tiles(const std::string& folder) { std::filesystem::remove_all(folder + "/tiles"); }
+
+Json machine_facts(int threads, const std::string& device) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return {{"holdfast", kVersion},
+          {"versions", {{"torch", TORCH_VERSION}, {"compiler", kCompiler}}},
+          {"hardware", {{"cpu", processor_name()}, {"cores", cores}, {"threads", threads > 0 ? threads : cores}, {"device", device}}}};
+}
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,30 @@
+#include "layers.h"
+
+#include <torch/torch.h>
+
+namespace holdfast::layers {
+
+op::Linear linear(std::int64_t in, std::int64_t out) { return {.weight = at::empty({out, in}), .bias = at::empty({out})}; }
+
+op::Conv2d conv(std::int64_t in, std::int64_t out, std::int64_t kernel, const ConvOptions& options) {
+  return {.weight = at::empty({out, in / options.groups, kernel, kernel}),
+          .bias = options.bias ? at::empty({out}) : at::Tensor(),
+          .stride = {options.stride, options.stride},
+          .padding = {options.padding, options.padding},
+          .groups = options.groups};
+}
+
+op::BatchNorm batch_norm(std::int64_t channels, double epsilon) {
+  return {.weight = at::empty({channels}),
+          .bias = at::empty({channels}),
+          .mean = at::empty({channels}),
+          .variance = at::empty({channels}),
+          .epsilon = epsilon};
+}
+
+op::MaxPool2d max_pool(std::int64_t kernel, std::int64_t stride) {
+  if (stride == 0) stride = kernel;
+  return {.kernel = {kernel, kernel}, .stride = {stride, stride}};
+}
+
+}  // namespace holdfast::layers

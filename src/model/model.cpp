@@ -1,0 +1,124 @@
+#include "holdfast/model/model.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+#include <torch/torch.h>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/raw_array.h"
+
+namespace holdfast {
+namespace {
+
+std::string shape_of(const at::Tensor& tensor) { return to_string(tensor.sizes().vec()); }
+
+class NetworkModel final : public Model {
+ public:
+  NetworkModel(Network network, std::optional<Layout> layout)
+      : network_(std::move(network)), layout_(std::move(layout)), device_(network_.device()), dtype_(network_.dtype()) {
+    if (layout_) sample_shape_ = layout_->sample_shape();
+  }
+
+  at::Tensor logits(const at::Tensor& inputs) const override { return logits(inputs, Rule::exact()); }
+
+  at::Tensor logits(const at::Tensor& inputs, const Rule& rule) const override {
+    check(inputs);
+    return network_.run(inputs, rule).logits;
+  }
+
+  Capabilities capabilities() const override { return {.layers = true, .float64 = true}; }
+  const Network* network() const override { return &network_; }
+  at::Device device() const override { return device_; }
+  at::ScalarType dtype() const override { return dtype_; }
+  std::optional<Layout> layout() const override { return layout_; }
+
+  std::unique_ptr<Model> in_double() const override {
+    auto copy = std::make_unique<NetworkModel>(network_.to(at::kDouble), layout_);
+    copy->set_name(name());
+    return copy;
+  }
+
+  std::string describe() const override {
+    // In the order of first appearance.
+    std::vector<std::pair<std::string, int>> counts;
+    for (const Node& node : network_.nodes()) {
+      const std::string kind = operation_name(node.operation);
+      if (kind == "input") continue;
+      const auto found = std::find_if(counts.begin(), counts.end(), [&](const auto& entry) { return entry.first == kind; });
+      if (found == counts.end()) {
+        counts.emplace_back(kind, 1);
+      } else {
+        ++found->second;
+      }
+    }
+    std::vector<std::string> parts;
+    for (const auto& [kind, count] : counts) parts.push_back(count == 1 ? kind : fmt::format("{} {}", count, kind));
+    return fmt::format("A network of {} operations ({}) with {} trainable parameters{}. Everything works on it.", network_.nodes().size() - 1,
+                       fmt::join(parts, ", "), network_.parameter_count(), layout_ ? "; a sample is a " + layout_->describe() : "");
+  }
+
+ private:
+  void check(const at::Tensor& inputs) const {
+    if (inputs.scalar_type() != dtype_) {
+      input_error("the inputs are {}, the model computes in {}", at::toString(inputs.scalar_type()), at::toString(dtype_));
+    }
+    if (layout_ && (inputs.dim() < 1 || inputs.sizes().slice(1) != at::IntArrayRef(sample_shape_))) {
+      input_error("the inputs have shape {}, the model takes batches of samples of shape {}", shape_of(inputs), to_string(sample_shape_));
+    }
+  }
+
+  Network network_;
+  std::optional<Layout> layout_;
+  at::Device device_;
+  at::ScalarType dtype_;
+  std::vector<std::int64_t> sample_shape_;
+};
+
+class CallableModel final : public Model {
+ public:
+  CallableModel(std::function<at::Tensor(const at::Tensor&)> function, Capabilities capabilities, at::Device device)
+      : function_(std::move(function)), capabilities_(capabilities), device_(device) {
+    HOLDFAST_CHECK(!capabilities_.layers);
+  }
+
+  at::Tensor logits(const at::Tensor& inputs) const override {
+    at::Tensor logits = function_(inputs);
+    if (logits.dim() != 2 || logits.size(0) != inputs.size(0) || logits.size(1) < 2) {
+      input_error("the model gave an array of shape {} for {} samples; it must give logits, [samples, classes], at least two classes",
+                  shape_of(logits), inputs.size(0));
+    }
+    return logits;
+  }
+
+  Capabilities capabilities() const override { return capabilities_; }
+  at::Device device() const override { return device_; }
+  at::ScalarType dtype() const override { return at::kFloat; }
+  std::string describe() const override {
+    return "A function from inputs to logits. Its layers cannot be seen: surrogates and layer-wise explainers do not work on it.";
+  }
+
+ private:
+  std::function<at::Tensor(const at::Tensor&)> function_;
+  Capabilities capabilities_;
+  at::Device device_;
+};
+
+}  // namespace
+
+at::Tensor Model::logits(const at::Tensor& inputs, const Rule& rule) const {
+  if (!rule.softplus_beta.empty()) {
+    usage_error("{}: its layers cannot be seen, so softplus cannot stand in for its activations", name().empty() ? "the model" : name());
+  }
+  return logits(inputs);
+}
+
+std::unique_ptr<Model> make_model(Network network, std::optional<Layout> layout) {
+  return std::make_unique<NetworkModel>(std::move(network), std::move(layout));
+}
+
+std::unique_ptr<Model> make_model(std::function<at::Tensor(const at::Tensor&)> function, Capabilities capabilities, at::Device device) {
+  return std::make_unique<CallableModel>(std::move(function), capabilities, device);
+}
+
+}  // namespace holdfast

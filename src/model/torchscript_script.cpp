@@ -1,0 +1,152 @@
+// From a file to a Script.
+#include "torchscript_script.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <torch/csrc/jit/ir/alias_analysis.h>
+#include <torch/csrc/jit/passes/freeze_module.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
+
+namespace holdfast::torchscript {
+namespace {
+
+torch::jit::Module load_module(const std::string& path, at::Device device) {
+  if (folder_exists(path)) input_error("cannot read {}: it is a folder", path);
+  if (!file_exists(path)) input_error("cannot read {}: No such file or directory", path);
+  try {
+    return torch::jit::load(path, device);
+  } catch (const std::exception& error) {
+    const std::string message = essence(error.what());
+    if (message.find("constants.pkl") != std::string::npos) {
+      input_error("{} holds weights but no TorchScript code; save the model with torch.jit.script(model).save(...)", path);
+    }
+    input_error("{} is not a TorchScript file, or is truncated: {}", path, message);
+  }
+}
+
+// Attention masks hold infinities for good reason, so only NaN is refused in what is not trained.
+void refuse_non_finite(const torch::jit::Module& module, const std::string& path) {
+  for (const auto& parameter : module.named_parameters()) {
+    if (parameter.value.is_floating_point() && !at::isfinite(parameter.value).all().item<bool>()) {
+      input_error("{}: {} holds a number that is not finite", path, parameter.name);
+    }
+  }
+  for (const auto& buffer : module.named_buffers()) {
+    if (buffer.value.is_floating_point() && at::isnan(buffer.value).any().item<bool>()) input_error("{}: {} holds NaN", path, buffer.name);
+  }
+}
+
+void refuse_other_signatures(const torch::jit::Module& module, const std::string& path) {
+  const auto method = module.find_method("forward");
+  if (!method) input_error("{} has no method 'forward'", path);
+  const auto& arguments = method->function().getSchema().arguments();
+  std::size_t needed = 0;
+  for (std::size_t i = 1; i < arguments.size(); ++i) needed += arguments[i].default_value() ? 0 : 1;
+  if (arguments.size() < 2 || needed > 1) {
+    input_error("{} takes {} inputs; a model here takes one tensor and gives its logits", path, arguments.size() - 1);
+  }
+  if (arguments[1].type()->kind() != c10::TypeKind::TensorType) {
+    input_error("{} takes a {}; a model here takes one tensor and gives its logits", path, arguments[1].type()->str());
+  }
+}
+
+void refuse_random(torch::jit::Graph& graph, const std::string& path) {
+  visit_nodes(graph.block(), [&](torch::jit::Node* node) {
+    if (node->isNondeterministic()) {
+      const std::string place = place_of(node);
+      input_error("{} draws random numbers in evaluation ({}{}); the same inputs must give the same logits", path,
+                  node->kind().toQualString(), place.empty() ? "" : " at " + place);
+    }
+  });
+}
+
+std::optional<std::vector<std::int64_t>> traced_sample_shape(const torch::jit::Module& module) {
+  const auto traced = module.retrieve_traced_inputs();
+  const auto found = traced.find("forward");
+  if (found == traced.end() || found->value().size() != 1) return std::nullopt;
+  const at::IValue input = found->value().get(0);
+  if (!input.isTensor() || input.toTensor().dim() < 2) return std::nullopt;
+  return input.toTensor().sizes().slice(1).vec();
+}
+
+// Freezing keeps as attributes only what the module itself writes to.
+bool reads_attributes(torch::jit::Graph& graph) {
+  bool found = false;
+  visit_nodes(graph.block(), [&](torch::jit::Node* node) {
+    found = found || node->kind() == torch::jit::prim::SetAttr ||
+            (node->kind() == torch::jit::prim::GetAttr && node->output()->type()->kind() != c10::TypeKind::ClassType);
+  });
+  return found;
+}
+
+at::ScalarType first_floating_type(const torch::jit::Module& module) {
+  for (const at::Tensor& parameter : module.parameters()) {
+    if (parameter.is_floating_point()) return parameter.scalar_type();
+  }
+  for (const at::Tensor& buffer : module.buffers()) {
+    if (buffer.is_floating_point()) return buffer.scalar_type();
+  }
+  return at::kFloat;
+}
+
+torch::jit::Module freeze(const torch::jit::Module& module, const std::string& path) {
+  try {
+    return torch::jit::freeze_module(module);
+  } catch (const std::exception& error) {
+    input_error("{} cannot be frozen: {}", path, essence(error.what()));
+  }
+}
+
+}  // namespace
+
+Script read_script(const std::string& path, at::Device device) {
+  torch::jit::Module module = load_module(path, device);
+  refuse_other_signatures(module, path);
+  refuse_non_finite(module, path);
+  module.eval();
+
+  Script script{.path = path, .module = freeze(module, path)};
+  script.traced_shape = traced_sample_shape(module);
+  for (const at::Tensor& parameter : module.parameters()) script.parameters += parameter.numel();
+  script.device = device;
+  script.dtype = first_floating_type(module);
+
+  const auto graph = script.graph();
+  torch::jit::Inline(*graph);
+  script.notes = prepare_for_evaluation(*graph);
+  refuse_random(*graph, path);
+  script.writes_to_input = torch::jit::AliasDb(graph).hasWriters(graph->inputs().at(1));
+  script.keeps_state = reads_attributes(*graph);
+  return script;
+}
+
+Script in_double(const Script& script) {
+  Script copy = script;
+  copy.module = script.module.clone();
+  copy.module.to(at::kDouble);
+  copy.dtype = at::kDouble;
+  visit_nodes(copy.graph()->block(), [](torch::jit::Node* node) {
+    if (node->kind() != torch::jit::prim::Constant || !node->hasAttribute(torch::jit::attr::value) ||
+        node->kindOf(torch::jit::attr::value) != torch::jit::AttributeKind::t) {
+      return;
+    }
+    const at::Tensor value = node->t(torch::jit::attr::value);
+    if (!value.is_floating_point()) return;
+    node->t_(torch::jit::attr::value, value.to(at::kDouble));
+    node->output()->inferTypeFrom(node->t(torch::jit::attr::value));
+  });
+  return copy;
+}
+
+std::string place_of(const torch::jit::Node* node) {
+  const auto original = node->sourceRange().findSourceRangeThatGenerated();
+  const auto place = (original ? *original : node->sourceRange()).file_line_col();
+  if (!place || std::get<0>(*place).empty()) return {};
+  return std::filesystem::path(std::get<0>(*place)).filename().string() + ":" + std::to_string(std::get<1>(*place));
+}
+
+}  // namespace holdfast::torchscript

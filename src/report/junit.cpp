@@ -1,0 +1,50 @@
+#include "holdfast/report/junit.h"
+
+#include <fmt/format.h>
+
+namespace holdfast {
+namespace {
+
+std::string escape_xml(const std::string& text) {
+  std::string result;
+  for (const char letter : text) {
+    switch (letter) {
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
+      default: result += letter;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string junit_xml(const Json& results) {
+  const Json& gates = results.at("gates");
+  const std::string suite = results.value("title", "holdfast");
+  std::size_t failures = 0;
+  std::string cases;
+  for (const Json& gate : gates) {
+    const std::string name = escape_xml(gate.at("gate"));
+    if (gate.at("met").get<bool>()) {
+      cases += fmt::format("    <testcase classname=\"holdfast\" name=\"{}\"/>\n", name);
+      continue;
+    }
+    ++failures;
+    std::string values;
+    for (const Json& row : gate.at("rows")) {
+      if (row.at("met").get<bool>()) continue;
+      values += fmt::format("{}row {}: {}", values.empty() ? "" : ", ", row.at("row").get<std::size_t>(),
+                            row.at("value").is_null() ? "undefined" : fmt::format("{:.4f}", row.at("value").get<double>()));
+    }
+    cases += fmt::format("    <testcase classname=\"holdfast\" name=\"{}\">\n      <failure message=\"not met: {}\"/>\n    </testcase>\n", name,
+                         escape_xml(values));
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
+      escape_xml(suite), gates.size(), failures, cases);
+}
+
+}  // namespace holdfast

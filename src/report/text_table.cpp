@@ -1,0 +1,85 @@
+#include "holdfast/report/text_table.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+namespace holdfast {
+namespace {
+
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+bool looks_like_number(const std::string& text) {
+  return text.empty() || text == "-" || std::isdigit(static_cast<unsigned char>(text.front())) || (text.front() == '-' && text.size() > 1);
+}
+
+std::string pad(const std::string& text, std::size_t width, bool right) {
+  const std::string space(width - characters(text), ' ');
+  return right ? space + text : text + space;
+}
+
+// "0.71", or "-" where undefined.
+std::string number(const Json& row, const char* key, int digits = 3) {
+  const auto found = row.find(key);
+  if (found == row.end() || !found->is_number()) return "-";
+  return fmt::format("{:.{}f}", found->get<double>(), digits);
+}
+
+std::string interval(const Json& row) {
+  if (!row.at("mean").is_number()) return "-";
+  return fmt::format("{} [{}, {}]", number(row, "mean"), number(row, "low"), number(row, "high"));
+}
+
+}  // namespace
+
+std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> width;
+  std::vector<bool> right;
+  for (std::size_t column = 0; column < header.size(); ++column) {
+    width.push_back(characters(header[column]));
+    bool numbers = !rows.empty();
+    for (const std::vector<std::string>& row : rows) {
+      width[column] = std::max(width[column], characters(row[column]));
+      numbers = numbers && looks_like_number(row[column]);
+    }
+    right.push_back(numbers);
+  }
+  std::string text;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string result;
+    for (std::size_t column = 0; column < cells.size(); ++column) {
+      if (column > 0) result += "  ";
+      result += pad(cells[column], width[column], right[column]);
+    }
+    result.erase(result.find_last_not_of(' ') + 1);
+    text += result + '\n';
+  };
+  line(header);
+  std::vector<std::string> rule;
+  for (const std::size_t columns : width) {
+    std::string dashes;
+    for (std::size_t i = 0; i < columns; ++i) dashes += "─";
+    rule.push_back(dashes);
+  }
+  line(rule);
+  for (const std::vector<std::string>& row : rows) line(row);
+  return text;
+}
+
+std::string results_table(const Json& results) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& row : results.at("rows")) {
+    rows.push_back({row.at("dataset"), row.at("model"), row.at("explainer"), row.at("attack"), row.at("metric"), interval(row),
+                    number(row, "chance"), number(row, "between"), number(row, "adjusted"), number(row, "specific")});
+  }
+  std::string text = text_table({"dataset", "model", "explainer", "attack", "metric", "value [95 %]", "chance", "between", "adjusted", "specific"}, rows);
+  for (const Json& gate : results.at("gates")) {
+    text += fmt::format("{} {}\n", gate.at("met").get<bool>() ? "met    " : "NOT MET", gate.at("gate").get<std::string>());
+  }
+  return text;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,43 @@
+// Adam: steps along the running mean of the gradient over the root of the running mean of its square, both corrected for
+// their start at zero.
+//     m = b1 m + (1 - b1) g     v = b2 v + (1 - b2) g^2     p -= rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
+#include <cmath>
+
+#include <ATen/ATen.h>
+
+#include "methods.h"
+
+namespace holdfast {
+namespace {
+
+const MethodInfo kInfo{.name = "adam",
+                       .summary = "Adam: steps scaled by running means of the gradient and its square",
+                       .citation = "Kingma & Ba, Adam: A Method for Stochastic Optimization, ICLR 2015",
+                       .options = {{"beta1", 0.9, between(0, 0.999999), "memory of the gradient"},
+                                   {"beta2", 0.999, between(0, 0.999999), "memory of its square"},
+                                   {"epsilon", 1e-8, above(0), "added to the root"}}};
+
+class Adam final : public Optimizer {
+ public:
+  explicit Adam(const Options& options)
+      : Optimizer({"mean", "square"}), beta1_(options.real("beta1")), beta2_(options.real("beta2")), epsilon_(options.real("epsilon")) {}
+
+ protected:
+  void update(at::Tensor& parameter, const at::Tensor& gradient, std::span<at::Tensor> state, double learning_rate) const override {
+    at::Tensor &mean = state[0], &square = state[1];
+    mean.mul_(beta1_).add_(gradient, 1 - beta1_);
+    square.mul_(beta2_).addcmul_(gradient, gradient, 1 - beta2_);
+    const double t = static_cast<double>(steps());
+    const at::Tensor root = (square.sqrt() / std::sqrt(1 - std::pow(beta2_, t))).add_(epsilon_);
+    parameter.addcdiv_(mean, root, -learning_rate / (1 - std::pow(beta1_, t)));
+  }
+
+ private:
+  double beta1_, beta2_, epsilon_;
+};
+
+}  // namespace
+
+void add_adam(Registry<Optimizer>& registry) { registry.add<Adam>(kInfo); }
+
+}  // namespace holdfast

@@ -1,0 +1,18 @@
+// The built-in objectives, recipes and optimisers; register.cpp and optimizer.cpp call these.
+#pragma once
+
+#include "holdfast/train/objective.h"
+#include "holdfast/train/optimizer.h"
+
+namespace holdfast {
+
+void add_ce(Registry<Objective>& registry);
+
+void add_vanilla(Registry<Recipe>& registry);
+void add_wd(Registry<Recipe>& registry);
+void add_sp(Registry<Recipe>& registry);
+
+void add_adam(Registry<Optimizer>& registry);
+void add_sgd(Registry<Optimizer>& registry);
+
+}  // namespace holdfast

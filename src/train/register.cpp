@@ -1,0 +1,32 @@
+#include "methods.h"
+
+namespace holdfast {
+namespace {
+
+Registry<Objective> builtin_objectives() {
+  Registry<Objective> registry("objective");
+  add_ce(registry);
+  return registry;
+}
+
+Registry<Recipe> builtin_recipes() {
+  Registry<Recipe> registry("recipe");
+  add_vanilla(registry);
+  add_wd(registry);
+  add_sp(registry);
+  return registry;
+}
+
+}  // namespace
+
+const Registry<Objective>& objectives() {
+  static const Registry<Objective> registry = builtin_objectives();
+  return registry;
+}
+
+const Registry<Recipe>& recipes() {
+  static const Registry<Recipe> registry = builtin_recipes();
+  return registry;
+}
+
+}  // namespace holdfast
