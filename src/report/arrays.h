@@ -1,0 +1,18 @@
+// Numbers out of the arrays of a run folder.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "holdfast/core/raw_array.h"
+
+namespace holdfast {
+
+// Float32 and float64 arrays as doubles. Throws kInput for other types.
+std::vector<double> to_doubles(const RawArray& array, const std::string& where);
+
+// The sample-th of the arrays stacked in `array` [W, ...].
+RawArray slice_of(const RawArray& array, std::int64_t sample);
+
+}  // namespace holdfast

@@ -1,0 +1,116 @@
+#include "grids.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "holdfast/core/error.h"
+#include "palette.h"
+
+namespace holdfast {
+namespace {
+
+// The picture's size, and where a folded feature lies in it.
+struct Canvas {
+  explicit Canvas(const Layout& layout) : layout_(layout) {
+    const bool graph = layout.kind == Layout::Kind::kGraph;
+    side_height = graph ? layout.length : layout.height;
+    width = graph ? layout.length : layout.width;
+  }
+
+  Image blank(Colour colour) const {
+    Image image{.height = side_height * layout_.sides, .width = width, .channels = 3, .pixels = {}};
+    image.pixels.resize(static_cast<std::size_t>(3 * image.height * image.width));
+    for (std::size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = colour[i % 3];
+    return image;
+  }
+
+  // An edge is drawn twice, above and below the diagonal.
+  void paint(Image& image, std::int64_t feature, Colour colour) const {
+    const std::int64_t side = feature / layout_.side_features();
+    const std::int64_t place = feature % layout_.side_features();
+    if (layout_.kind == Layout::Kind::kGraph) {
+      const auto [i, j] = edge_nodes(layout_.length, place);
+      dot(image, side, i, j, colour);
+      dot(image, side, j, i, colour);
+    } else {
+      dot(image, side, place / width, place % width, colour);
+    }
+  }
+
+  std::int64_t side_height = 0, width = 0;
+
+ private:
+  void dot(Image& image, std::int64_t side, std::int64_t row, std::int64_t column, Colour colour) const {
+    const std::int64_t at = 3 * ((side * side_height + row) * width + column);
+    std::copy(colour.begin(), colour.end(), image.pixels.begin() + at);
+  }
+
+  const Layout& layout_;
+};
+
+std::uint8_t level(double value) { return static_cast<std::uint8_t>(std::lround(255 * std::clamp(value, 0.0, 1.0))); }
+
+// The colour of a feature of the input: its channels, one repeated when there is one.
+Colour input_colour(const Layout& layout, std::span<const double> input, std::int64_t feature) {
+  const std::int64_t side = feature / layout.side_features();
+  const std::int64_t place = feature % layout.side_features();
+  const std::int64_t area = layout.side_features();
+  Colour colour{};
+  for (std::int64_t channel = 0; channel < 3; ++channel) {
+    const std::int64_t source = layout.channels >= 3 ? channel : 0;
+    colour[static_cast<std::size_t>(channel)] = level(input[static_cast<std::size_t>((side * layout.channels + source) * area + place)]);
+  }
+  return colour;
+}
+
+double largest(std::span<const double> values) {
+  double result = 0;
+  for (const double value : values) result = std::max(result, std::abs(value));
+  return result > 0 ? result : 1;
+}
+
+bool contains(std::span<const std::int64_t> set, std::int64_t value) { return std::find(set.begin(), set.end(), value) != set.end(); }
+
+}  // namespace
+
+bool is_drawable(const Layout& layout) { return layout.kind != Layout::Kind::kVector; }
+
+Image draw_input(const Layout& layout, std::span<const double> input) {
+  HOLDFAST_CHECK(is_drawable(layout));
+  const Canvas canvas(layout);
+  const bool graph = layout.kind == Layout::Kind::kGraph;
+  Image image = canvas.blank(graph ? diverging(0) : Colour{0, 0, 0});
+  const double scale = graph ? largest(input) : 1;
+  for (std::int64_t feature = 0; feature < layout.features(); ++feature) {
+    canvas.paint(image, feature, graph ? diverging(input[static_cast<std::size_t>(feature)] / scale) : input_colour(layout, input, feature));
+  }
+  return image;
+}
+
+Image draw_heat(const Layout& layout, std::span<const double> folded) {
+  HOLDFAST_CHECK(is_drawable(layout));
+  const Canvas canvas(layout);
+  Image image = canvas.blank(sequential(0));
+  const double scale = largest(folded);
+  for (std::int64_t feature = 0; feature < layout.features(); ++feature) {
+    canvas.paint(image, feature, sequential(std::sqrt(folded[static_cast<std::size_t>(feature)] / scale)));
+  }
+  return image;
+}
+
+Image draw_change(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> before, std::span<const std::int64_t> after) {
+  Image image = draw_input(layout, input);
+  // Pale grey, so that the marks stand out.
+  for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
+    const int grey = (image.pixels[i] + image.pixels[i + 1] + image.pixels[i + 2]) / 3;
+    std::fill_n(image.pixels.begin() + static_cast<std::ptrdiff_t>(i), 3, static_cast<std::uint8_t>(40 + grey / 2));
+  }
+  const Canvas canvas(layout);
+  for (const std::int64_t feature : before) canvas.paint(image, feature, contains(after, feature) ? kKept : kLost);
+  for (const std::int64_t feature : after) {
+    if (!contains(before, feature)) canvas.paint(image, feature, kNew);
+  }
+  return image;
+}
+
+}  // namespace holdfast

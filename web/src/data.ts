@@ -1,0 +1,85 @@
+// What the page is given: the files of one run folder or several (docs/run-folder.md) and pictures made from its arrays.
+
+export interface Interval {
+  mean: number | null;
+  low: number | null;
+  high: number | null;
+  count: number;
+}
+
+export interface Row {
+  dataset: string;
+  model: string;
+  explainer: string;
+  attack: string;
+  threat: { norm: string; epsilon: number; box: [number, number] | null };
+  select: string;
+  metric: string;
+  direction: "higher" | "lower";
+  mean: number | null;
+  low: number | null;
+  high: number | null;
+  count: number;
+  undefined: number;
+  median: number | null;
+  chance: number | null;
+  adjusted: number | null;
+  between: number | null;
+  between_same_class: number | null;
+  specific: number | null;
+  distinct_top_sets: number;
+  tied_share: number;
+  flips: { samples: number; share: number };
+  swapped_share: number;
+  median_first_swap: number | null;
+  evaluations: number;
+  sensitivity: number | null;
+  auc: Interval | null;
+}
+
+export interface ModelFacts {
+  name: string;
+  dataset: string;
+  accuracy: Interval | null;
+  auc: Interval | null;
+  parameters?: number;
+  [key: string]: unknown;
+}
+
+export interface Gate {
+  gate: string;
+  met: boolean;
+  rows: { row: number; value: number | null; met: boolean }[];
+}
+
+export interface Bar {
+  name: string;
+  before: number;
+  after: number;
+  value: number;
+  moved: number;
+  state: "kept" | "lost" | "new" | "other";
+}
+
+export interface WorstSample {
+  sample: number;
+  label: string | null;
+  prediction: string;
+  value: number | null;
+  pictures?: { title: string; data: string }[];
+  bars?: Bar[];
+}
+
+export interface Run {
+  folder: string;
+  manifest: Record<string, unknown> & { title: string; seed: number; seconds: number; started: string };
+  results: { title: string; models: ModelFacts[]; rows: Row[]; gates: Gate[] };
+  // Column by column, as in samples.csv: the row of results.json each sample belongs to, and its value.
+  samples: { row: number[]; sample: number[]; value: (number | null)[] };
+  worst: WorstSample[][]; // one list a row of results.json
+}
+
+export function readRuns(): Run[] {
+  const element = document.getElementById("holdfast-data");
+  return element ? (JSON.parse(element.textContent ?? "[]") as Run[]) : [];
+}

@@ -1,0 +1,50 @@
+// The answer first: for each dataset and metric, which model's explanations hold, and whether that is worth anything.
+import type { Row, Run } from "./data";
+import { groupBy, h, number } from "./dom";
+
+// The row that is worst for the defender: an explanation holds no better than under the strongest attack that was run.
+export function strongest(rows: Row[]): Row {
+  const higher = rows[0].direction === "higher";
+  return rows.reduce((worst, row) => {
+    if (row.mean == null) return worst;
+    if (worst.mean == null) return row;
+    return (higher ? row.mean < worst.mean : row.mean > worst.mean) ? row : worst;
+  });
+}
+
+// Above this, the top features hardly depend on the input.
+const SAME_EVERYWHERE = 0.95;
+
+function verdict(rows: Row[]): HTMLElement {
+  const models = [...groupBy(rows, (row) => row.model).values()].map(strongest);
+  const higher = rows[0].direction === "higher";
+  models.sort((a, b) => ((b.mean ?? -Infinity) - (a.mean ?? -Infinity)) * (higher ? 1 : -1));
+  const best = models[0];
+  const informative = models.filter((row) => row.between == null || row.between < SAME_EVERYWHERE);
+  const items = [
+    h("p", { class: "verdict" }, h("strong", {}, best.model), " holds best: ", h("strong", {}, number(best.mean)),
+      ` [${number(best.low)}, ${number(best.high)}] after ${best.attack}.`),
+  ];
+  if (best.between != null && best.between >= SAME_EVERYWHERE) {
+    items.push(h("p", { class: "warning" },
+      `But two different inputs already score ${number(best.between)} against each other: its explanation is nearly the same for every input, and so trivially robust.`));
+    if (informative.length > 0) {
+      const next = informative[0];
+      items.push(h("p", {}, "Of the models whose explanations depend on the input, ", h("strong", {}, next.model), ` holds best: ${number(next.mean)} [${number(next.low)}, ${number(next.high)}] after ${next.attack}, ${number(next.specific)} of the way from another sample's explanation to its own.`));
+    }
+  }
+  if (models.length > 1) {
+    const last = models[models.length - 1];
+    items.push(h("p", {}, `Weakest: ${last.model}, ${number(last.mean)} [${number(last.low)}, ${number(last.high)}] after ${last.attack}; a random map would score ${number(last.chance)}.`));
+  }
+  return h("div", {}, ...items);
+}
+
+export function summary(run: Run): HTMLElement {
+  const cards = [...groupBy(run.results.rows, (row) => `${row.dataset}: ${row.explainer}, ${row.metric}`)].map(([title, rows]) =>
+    h("article", { class: "card" }, h("h3", {}, title), verdict(rows)));
+  const gates = run.results.gates.map((gate) =>
+    h("li", { class: gate.met ? "met" : "missed" }, `${gate.met ? "met" : "not met"}: `, h("code", {}, gate.gate),
+      gate.met ? "" : ` (${gate.rows.filter((row) => !row.met).map((row) => `${run.results.rows[row.row].model} ${number(row.value)}`).join(", ")})`));
+  return h("section", {}, h("div", { class: "cards" }, ...cards), gates.length ? h("ul", { class: "gates" }, ...gates) : null);
+}
