@@ -1,4 +1,4 @@
-# A stage is a folder below src/: all its .cpp files, made into one or two static libraries.
+# A stage is a folder below src/: all its .cpp files, and those one folder down, made into one or two static libraries.
 #   holdfast_<stage>_plain   the sources that need no torch
 #   holdfast_<stage>         the others
 # A stage links the stages before it, so the folders' order is the program's order.
@@ -17,7 +17,7 @@ endfunction()
 # holdfast_stage(data PLAIN a.cpp ...)   all sources use torch but these
 function(holdfast_stage stage)
   cmake_parse_arguments(ARG "" "" "PLAIN;TORCH" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp */*.cpp)
   if("TORCH" IN_LIST ARGN)
     set(torch_sources ${ARG_TORCH})
     set(plain_sources ${sources})

@@ -14,7 +14,8 @@ std::string operation_name(const Operation& operation) {
   static constexpr std::array kNames = {
       "input",      "affine",     "standardize", "reverse_channels", "linear",     "conv2d",        "batch_norm",  "activation",
       "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "mean",     "pad",        "slice",         "add",         "multiply",
-      "concat",     "flatten",    "reshape",     "fold_sides",       "side_distance", "adjacency",  "matmul",      "dropout"};
+      "concat",     "flatten",    "reshape",     "fold_sides",       "side_distance", "adjacency",  "matmul",      "dropout",
+      "product",    "abs",        "select",      "permute"};
   static_assert(kNames.size() == std::variant_size_v<Operation>);
   return kNames[operation.index()];
 }

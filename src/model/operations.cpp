@@ -12,9 +12,9 @@
 namespace holdfast {
 namespace {
 
-// [C] -> [C, 1, ...] to go with x [B, C, ...]; one number goes with anything.
+// [C] -> [C, 1, ...] to go with x [B, C, ...]; one number, or an array of a sample's shape, goes as it is.
 at::Tensor beside_channels(const at::Tensor& values, const at::Tensor& x) {
-  if (values.numel() == 1 || x.dim() <= 2) return values;
+  if (values.numel() == 1 || values.dim() > 1 || x.dim() <= 2) return values;
   std::vector<std::int64_t> shape(static_cast<std::size_t>(x.dim() - 1), 1);
   shape[0] = values.numel();
   return values.view(shape);
@@ -102,6 +102,14 @@ at::Tensor apply(const op::MatMul&, const Operands& in) { return at::matmul(in[0
 
 at::Tensor apply(const op::Dropout&, const Operands& in) { return in[0]; }
 
+at::Tensor apply(const op::Product&, const Operands& in) { return in[0] * in[1]; }
+
+at::Tensor apply(const op::Abs&, const Operands& in) { return in[0].abs(); }
+
+at::Tensor apply(const op::Select& select, const Operands& in) { return in[0].select(select.dim, select.index); }
+
+at::Tensor apply(const op::Permute& permute, const Operands& in) { return in[0].permute(permute.dims); }
+
 }  // namespace
 
 at::Tensor evaluate(const Operation& operation, const Operands& operands) {
@@ -110,7 +118,9 @@ at::Tensor evaluate(const Operation& operation, const Operands& operands) {
 
 int operand_count(const Operation& operation) {
   if (std::holds_alternative<op::Input>(operation)) return 0;
-  if (std::holds_alternative<op::Add>(operation) || std::holds_alternative<op::MatMul>(operation)) return 2;
+  const bool two = std::holds_alternative<op::Add>(operation) || std::holds_alternative<op::MatMul>(operation) ||
+                   std::holds_alternative<op::Product>(operation);
+  if (two) return 2;
   return std::holds_alternative<op::Concat>(operation) ? -1 : 1;
 }
 

@@ -21,7 +21,8 @@ namespace holdfast {
 namespace op {
 
 struct Input {};
-// y = x * scale + shift, per channel (dimension 1) or one number for all: a model's own preprocessing. Not trained.
+// y = x * scale + shift, per channel (dimension 1), one number for all, or arrays of a sample's rank: a model's own
+// preprocessing. Not trained.
 struct Affine { at::Tensor scale, shift; };
 // (x - mean) / max(deviation, 1/sqrt(N)) per sample, after multiplying by `factor` (Chen et al.'s nets, facts of TensorFlow's
 // per_image_standardization).
@@ -69,13 +70,17 @@ struct Adjacency {
 };
 struct MatMul {};    // of two values, batched
 struct Dropout { double rate = 0.5; };  // in training only
+struct Product {};   // of two values, element by element; sizes of 1 are stretched
+struct Abs {};
+struct Select { std::int64_t dim = 1, index = 0; };       // one position of a dimension, which goes away
+struct Permute { std::vector<std::int64_t> dims; };       // all dimensions in their new order; the batch's stays first
 
 }  // namespace op
 
 using Operation = std::variant<op::Input, op::Affine, op::Standardize, op::ReverseChannels, op::Linear, op::Conv2d, op::BatchNorm,
                                op::Activation, op::MaxPool2d, op::AvgPool2d, op::AdaptiveAvgPool2d, op::Mean, op::Pad, op::Slice,
                                op::Add, op::Multiply, op::Concat, op::Flatten, op::Reshape, op::FoldSides, op::SideDistance,
-                               op::Adjacency, op::MatMul, op::Dropout>;
+                               op::Adjacency, op::MatMul, op::Dropout, op::Product, op::Abs, op::Select, op::Permute>;
 
 // "conv2d": the operation's name in `describe`.
 std::string operation_name(const Operation& operation);
