@@ -10,13 +10,14 @@ namespace holdfast {
 
 class Progress {
  public:
+  // `total` 0: not known. Unit "B" is shown in MB.
   Progress(std::string what, std::int64_t total, std::string unit = "");
   ~Progress();  // ends the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void advance(std::int64_t amount = 1);  // thread-safe
-  void set(std::int64_t done);
+  void set(std::int64_t done);            // what a first call finds done does not count for the rate
   void note(std::string text);  // shown at the end of the line: "loss 0.31"
 
  private:
