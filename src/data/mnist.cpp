@@ -1,6 +1,9 @@
 // MNIST and the datasets in its form: four idx files, 60000 + 10000 grey images of 28 x 28, ten classes. The 10000 are the
 // official test set.
+#include <span>
 #include <utility>
+
+#include <torch/torch.h>
 
 #include "builtin.h"
 #include "holdfast/core/idx.h"
