@@ -37,14 +37,14 @@ void check_parts(const Dataset& dataset) {
 void check_values(const Dataset& dataset) {
   if (!all_finite(dataset.inputs)) {
     const at::Tensor first = at::isfinite(dataset.inputs.flatten(1)).logical_not().nonzero()[0];
-    input_error("dataset {}: sample {} has a value that is not finite at position {}", dataset.name, first[0].item<std::int64_t>(),
-                first[1].item<std::int64_t>());
+    input_error("dataset {}: sample {} has a value that is not finite at position {}", dataset.name,
+                first[0].item<std::int64_t>(), first[1].item<std::int64_t>());
   }
   const at::Tensor wrong = (dataset.labels < 0).logical_or(dataset.labels >= dataset.classes()).nonzero();
   if (wrong.size(0) > 0) {
     const auto sample = wrong[0].item<std::int64_t>();
-    input_error("dataset {}: label {} of sample {} is not one of {} classes", dataset.name, dataset.labels[sample].item<std::int64_t>(), sample,
-                dataset.classes());
+    input_error("dataset {}: label {} of sample {} is not one of {} classes", dataset.name,
+                dataset.labels[sample].item<std::int64_t>(), sample, dataset.classes());
   }
 }
 
@@ -54,16 +54,23 @@ const std::vector<std::int64_t> Dataset::rows(const std::string& part) const {
   if (part == "train") return train;
   if (part == "validation") return validation;
   if (part == "test") return test;
-  if (part != "all") usage_error("unknown part '{}' of a dataset{}", part, suggestion(part, {"train", "validation", "test", "all"}));
+  if (part != "all")
+    usage_error("unknown part '{}' of a dataset{}", part, suggestion(part, {"train", "validation", "test", "all"}));
   std::vector<std::int64_t> all(static_cast<std::size_t>(labels.size(0)));
   std::iota(all.begin(), all.end(), 0);
   return all;
 }
 
-at::Tensor Dataset::inputs_of(const std::vector<std::int64_t>& rows) const { return rows_of(inputs, rows); }
-at::Tensor Dataset::labels_of(const std::vector<std::int64_t>& rows) const { return rows_of(labels, rows); }
+at::Tensor Dataset::inputs_of(const std::vector<std::int64_t>& rows) const {
+  return rows_of(inputs, rows);
+}
+at::Tensor Dataset::labels_of(const std::vector<std::int64_t>& rows) const {
+  return rows_of(labels, rows);
+}
 
-std::string DatasetLoader::found_at(const LoadContext& context) const { return find_source(source(), context.folder).folder; }
+std::string DatasetLoader::found_at(const LoadContext& context) const {
+  return find_source(source(), context.folder).folder;
+}
 
 void validate(const Dataset& dataset) {
   if (dataset.labels.size(0) == 0) input_error("dataset {} is empty", dataset.name);

@@ -51,19 +51,30 @@ std::string describe_side(const Layout& layout, const char* plural) {
 }
 
 template <class Number>
-std::vector<double> fold_values(const Layout& layout, std::span<const Number> map) {
+void fold_values(const Layout& layout, std::span<const Number> map, std::span<double> folded) {
   const auto count = static_cast<std::int64_t>(map.size());
   const std::int64_t features = layout.features();
+  HOLDFAST_CHECK(static_cast<std::int64_t>(folded.size()) == features);
   if (count != layout.inputs() && count != features) {
     input_error("a map of {} values does not fit a {}: it needs {}", count, layout.describe(), layout.inputs());
   }
-  const std::int64_t channels = count / features;  // 1 when the map was folded before
-  const std::int64_t side = layout.side_features();
-  std::vector<double> folded(static_cast<std::size_t>(features), 0.0);
-  for (std::int64_t position = 0; position < count; ++position) {
-    const std::int64_t feature = position / (side * channels) * side + position % side;
-    folded[static_cast<std::size_t>(feature)] += std::abs(static_cast<double>(map[static_cast<std::size_t>(position)]));
+  const auto channels = static_cast<std::size_t>(count / features);  // 1 when the map was folded before
+  const auto side = static_cast<std::size_t>(layout.side_features());
+  for (std::size_t start = 0; start < folded.size(); start += side) {
+    const Number* from = map.data() + start * channels;
+    double* to = folded.data() + start;
+    for (std::size_t i = 0; i < side; ++i) to[i] = std::abs(static_cast<double>(from[i]));
+    for (std::size_t channel = 1; channel < channels; ++channel) {
+      from += side;
+      for (std::size_t i = 0; i < side; ++i) to[i] += std::abs(static_cast<double>(from[i]));
+    }
   }
+}
+
+template <class Number>
+std::vector<double> fold_values(const Layout& layout, std::span<const Number> map) {
+  std::vector<double> folded(static_cast<std::size_t>(layout.features()));
+  fold_values(layout, map, std::span(folded));
   return folded;
 }
 
@@ -105,9 +116,13 @@ std::vector<std::int64_t> Layout::sample_shape() const {
   return shape;
 }
 
-std::int64_t Layout::inputs() const { return kind == Kind::kGrid ? features() * channels : features(); }
+std::int64_t Layout::inputs() const {
+  return kind == Kind::kGrid ? features() * channels : features();
+}
 
-std::int64_t Layout::features() const { return sides * side_features(); }
+std::int64_t Layout::features() const {
+  return sides * side_features();
+}
 
 std::int64_t Layout::side_features() const {
   switch (kind) {
@@ -121,7 +136,9 @@ std::int64_t Layout::side_features() const {
   return 0;
 }
 
-std::string Layout::describe() const { return sides == 2 ? "pair of " + describe_side(*this, "s") : describe_side(*this, ""); }
+std::string Layout::describe() const {
+  return sides == 2 ? "pair of " + describe_side(*this, "s") : describe_side(*this, "");
+}
 
 std::int64_t edge_index(std::int64_t nodes, std::int64_t i, std::int64_t j) {
   HOLDFAST_CHECK(0 <= i && i < j && j < nodes);
@@ -139,7 +156,17 @@ std::pair<std::int64_t, std::int64_t> edge_nodes(std::int64_t nodes, std::int64_
   return {i, edge - edge_index(nodes, i, i + 1) + i + 1};
 }
 
-std::vector<double> fold(const Layout& layout, std::span<const float> map) { return fold_values(layout, map); }
-std::vector<double> fold(const Layout& layout, std::span<const double> map) { return fold_values(layout, map); }
+std::vector<double> fold(const Layout& layout, std::span<const float> map) {
+  return fold_values(layout, map);
+}
+std::vector<double> fold(const Layout& layout, std::span<const double> map) {
+  return fold_values(layout, map);
+}
+void fold_into(const Layout& layout, std::span<const float> map, std::span<double> folded) {
+  fold_values(layout, map, folded);
+}
+void fold_into(const Layout& layout, std::span<const double> map, std::span<double> folded) {
+  fold_values(layout, map, folded);
+}
 
 }  // namespace holdfast

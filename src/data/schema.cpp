@@ -15,7 +15,8 @@ namespace {
 // A JSON object being read: knows its own place for messages ("s.json: features[2]") and refuses keys it does not know.
 class ObjectReader {
  public:
-  ObjectReader(const Json& json, std::string where, std::initializer_list<const char*> known) : json_(json), where_(std::move(where)) {
+  ObjectReader(const Json& json, std::string where, std::initializer_list<const char*> known)
+      : json_(json), where_(std::move(where)) {
     if (!json.is_object()) input_error("{}: expected an object, found {}", where_, json.type_name());
     const std::vector<std::string> names(known.begin(), known.end());
     for (const auto& [key, unused] : json.items()) {
@@ -130,7 +131,8 @@ void check_interval(double low, double high, const std::string& where) {
 void check_features(const Schema& schema, const std::string& where) {
   const auto inputs = static_cast<std::size_t>(schema.layout.inputs());
   if (!schema.features.empty() && schema.features.size() != inputs) {
-    input_error("{}: {} features are listed but the layout, a {}, has {}", where, schema.features.size(), schema.layout.describe(), inputs);
+    input_error("{}: {} features are listed but the layout, a {}, has {}", where, schema.features.size(),
+                schema.layout.describe(), inputs);
   }
   for (std::size_t i = 0; i < schema.features.size(); ++i) {
     const Feature& feature = schema.features[i];
@@ -180,7 +182,8 @@ Json layout_to_json(const Layout& layout) {
   if (layout.sides != 1) json["sides"] = layout.sides;
   if (layout.kind == Layout::Kind::kVector) json["length"] = layout.length;
   if (layout.kind == Layout::Kind::kGraph) json["nodes"] = layout.length;
-  if (layout.kind == Layout::Kind::kGrid) json.update({{"channels", layout.channels}, {"height", layout.height}, {"width", layout.width}});
+  if (layout.kind == Layout::Kind::kGrid)
+    json.update({{"channels", layout.channels}, {"height", layout.height}, {"width", layout.width}});
   return json;
 }
 
@@ -249,6 +252,8 @@ Schema schema_from_json(const Json& json, const std::string& where) {
   return schema;
 }
 
-Schema read_schema(const std::string& path) { return schema_from_json(read_json(path), path); }
+Schema read_schema(const std::string& path) {
+  return schema_from_json(read_json(path), path);
+}
 
 }  // namespace holdfast

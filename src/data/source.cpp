@@ -88,6 +88,13 @@ std::vector<std::string> python_package_folders(const std::string& below) {
     add_versions(roots, fs::path(active) / "lib", "site-packages");
   }
   add_versions(roots, ".venv/lib", "site-packages");
+  // Beside the program: in the environment it was installed into, or in that of the source tree it was built in.
+  std::error_code no_program;
+  const fs::path program = fs::read_symlink("/proc/self/exe", no_program).parent_path();
+  if (!program.empty()) {
+    add_versions(roots, program.parent_path() / "lib", "site-packages");
+    add_versions(roots, program.parent_path() / ".venv/lib", "site-packages");
+  }
   if (const std::string home = environment("HOME"); !home.empty()) {
     add_versions(roots, fs::path(home) / ".local/lib", "site-packages");
   }

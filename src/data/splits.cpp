@@ -75,7 +75,8 @@ Split random_split(std::int64_t count, std::uint64_t seed, const SplitShares& sh
 Split official_split(std::span<const std::int64_t> labels, std::int64_t train_count, std::uint64_t seed, double validation) {
   const auto count = static_cast<std::int64_t>(labels.size());
   HOLDFAST_CHECK(0 <= train_count && train_count <= count);
-  Split split = stratified_split(labels.first(static_cast<std::size_t>(train_count)), seed, {.validation = validation, .test = 0});
+  Split split =
+      stratified_split(labels.first(static_cast<std::size_t>(train_count)), seed, {.validation = validation, .test = 0});
   split.test = positions_from(train_count, count - train_count);
   return split;
 }

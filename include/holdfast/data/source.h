@@ -46,8 +46,8 @@ std::string require_source(const std::string& dataset, const Source& source, con
 // The files in `folder` that a path stands for, sorted: one without `*`, none when it is not there.
 std::vector<std::string> matching_files(const std::string& folder, const std::string& path);
 
-// FOLDER/below for the places where Python packages lie: the active virtual environment, .venv in the working folder,
-// the user's and the system's. Only those that exist.
+// FOLDER/below for the places where Python packages lie: the active virtual environment, .venv in the working folder, the
+// environment beside the program, the user's and the system's. Only those that exist.
 std::vector<std::string> python_package_folders(const std::string& below);
 
 }  // namespace holdfast
