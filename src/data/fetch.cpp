@@ -145,6 +145,11 @@ std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> new_request(const std::strin
   return curl;
 }
 
+bool may_pass(CURLcode result) {
+  return result != CURLE_URL_MALFORMAT && result != CURLE_UNSUPPORTED_PROTOCOL && result != CURLE_TOO_MANY_REDIRECTS &&
+         result != CURLE_PEER_FAILED_VERIFICATION;
+}
+
 // How a request ended, when it did not end well.
 struct Trouble {
   std::string what;
@@ -165,7 +170,7 @@ std::optional<Trouble> request(const std::string& url, PartFile& part) {
   const CURLcode result = curl_easy_perform(curl.get());
   throw_if_interrupted();
   if (transfer.write_error != 0) failure("cannot write {}: {}", part.path(), reason(transfer.write_error));
-  if (result != CURLE_OK) return Trouble{*message ? message : curl_easy_strerror(result), result != CURLE_URL_MALFORMAT};
+  if (result != CURLE_OK) return Trouble{*message ? message : curl_easy_strerror(result), may_pass(result)};
 
   const long status = status_of(curl.get());
   if (status == 416 && transfer.asked_from > 0) return {};  // there is nothing after what we have; the checksum decides

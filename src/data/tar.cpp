@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
@@ -89,7 +90,9 @@ std::vector<TarMember> parse_tar(std::span<const std::byte> archive, const std::
     } else if (type == 'x') {
       long_name = pax_path(as_text(data));
     } else {
-      if (type == '0' || type == '\0') members.push_back({long_name.empty() ? name_of(block) : long_name, data});
+      std::string name = long_name.empty() ? name_of(block) : long_name;
+      const bool regular = (type == '0' || type == '\0') && !name.ends_with('/');  // old archives mark folders only so
+      if (regular) members.push_back({std::move(name), data});
       long_name.clear();
     }
   }
