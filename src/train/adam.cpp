@@ -20,10 +20,14 @@ const MethodInfo kInfo{.name = "adam",
 class Adam final : public Optimizer {
  public:
   explicit Adam(const Options& options)
-      : Optimizer({"mean", "square"}), beta1_(options.real("beta1")), beta2_(options.real("beta2")), epsilon_(options.real("epsilon")) {}
+      : Optimizer({"mean", "square"}),
+        beta1_(options.real("beta1")),
+        beta2_(options.real("beta2")),
+        epsilon_(options.real("epsilon")) {}
 
  protected:
-  void update(at::Tensor& parameter, const at::Tensor& gradient, std::span<at::Tensor> state, double learning_rate) const override {
+  void update(at::Tensor& parameter, const at::Tensor& gradient, std::span<at::Tensor> state,
+              double learning_rate) const override {
     at::Tensor &mean = state[0], &square = state[1];
     mean.mul_(beta1_).add_(gradient, 1 - beta1_);
     square.mul_(beta2_).addcmul_(gradient, gradient, 1 - beta2_);
@@ -38,6 +42,8 @@ class Adam final : public Optimizer {
 
 }  // namespace
 
-void add_adam(Registry<Optimizer>& registry) { registry.add<Adam>(kInfo); }
+void add_adam(Registry<Optimizer>& registry) {
+  registry.add<Adam>(kInfo);
+}
 
 }  // namespace holdfast

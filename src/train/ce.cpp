@@ -20,6 +20,8 @@ class CrossEntropy final : public Objective {
 
 }  // namespace
 
-void add_ce(Registry<Objective>& registry) { registry.add<CrossEntropy>(kInfo); }
+void add_ce(Registry<Objective>& registry) {
+  registry.add<CrossEntropy>(kInfo);
+}
 
 }  // namespace holdfast

@@ -41,7 +41,8 @@ void Optimizer::step(std::span<const at::Tensor> gradients, double learning_rate
 std::vector<Parameter> Optimizer::state() const {
   std::vector<Parameter> result;
   for (const Entry& entry : entries_) {
-    for (std::size_t slot = 0; slot < slots_.size(); ++slot) result.push_back({slots_[slot] + "." + entry.name, entry.state[slot]});
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot)
+      result.push_back({slots_[slot] + "." + entry.name, entry.state[slot]});
   }
   return result;
 }
@@ -50,7 +51,8 @@ void Optimizer::restore(const std::vector<Parameter>& state, std::int64_t steps,
   for (Parameter& mine : this->state()) {
     const auto found = std::find_if(state.begin(), state.end(), [&](const Parameter& other) { return other.name == mine.name; });
     if (found == state.end()) input_error("{}: the optimiser's '{}' is missing", where, mine.name);
-    if (found->tensor.sizes() != mine.tensor.sizes()) input_error("{}: the optimiser's '{}' has another shape than its parameter", where, mine.name);
+    if (found->tensor.sizes() != mine.tensor.sizes())
+      input_error("{}: the optimiser's '{}' has another shape than its parameter", where, mine.name);
     mine.tensor.copy_(found->tensor);
   }
   steps_ = steps;

@@ -7,7 +7,9 @@
 namespace holdfast {
 namespace {
 
-OptionSpec warmup_option() { return {"warmup", 0.0, at_least(0), "epochs over which the rate rises in a line"}; }
+OptionSpec warmup_option() {
+  return {"warmup", 0.0, at_least(0), "epochs over which the rate rises in a line"};
+}
 
 class Constant final : public Schedule {
  public:
@@ -54,10 +56,11 @@ class Step final : public Schedule {
 Registry<Schedule> builtin_schedules() {
   Registry<Schedule> registry("schedule");
   registry.add<Constant>({.name = "constant", .summary = "the same rate throughout", .options = {warmup_option()}});
-  registry.add<Cosine>({.name = "cosine",
-                        .summary = "the rate falls to its floor along half a cosine",
-                        .citation = "Loshchilov & Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, ICLR 2017",
-                        .options = {{"floor", 0.0, between(0, 1), "share of the rate that is left at the end"}, warmup_option()}});
+  registry.add<Cosine>(
+      {.name = "cosine",
+       .summary = "the rate falls to its floor along half a cosine",
+       .citation = "Loshchilov & Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, ICLR 2017",
+       .options = {{"floor", 0.0, between(0, 1), "share of the rate that is left at the end"}, warmup_option()}});
   registry.add<Step>({.name = "step",
                       .summary = "the rate is multiplied by a factor after given epochs",
                       .options = {{"at", "30x60", anything(), "epochs after which it falls, such as 30x60"},

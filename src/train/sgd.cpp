@@ -7,18 +7,21 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "sgd",
-                       .summary = "stochastic gradient descent with momentum",
-                       .citation = "Sutskever et al., On the importance of initialization and momentum in deep learning, ICML 2013",
-                       .options = {{"momentum", 0.9, between(0, 0.999999), "memory of the gradient; 0 for plain descent"},
-                                   {"nesterov", false, anything(), "look ahead by one momentum step"}}};
+const MethodInfo kInfo{
+    .name = "sgd",
+    .summary = "stochastic gradient descent with momentum",
+    .citation = "Sutskever et al., On the importance of initialization and momentum in deep learning, ICML 2013",
+    .options = {{"momentum", 0.9, between(0, 0.999999), "memory of the gradient; 0 for plain descent"},
+                {"nesterov", false, anything(), "look ahead by one momentum step"}}};
 
 class Sgd final : public Optimizer {
  public:
-  explicit Sgd(const Options& options) : Optimizer({"velocity"}), momentum_(options.real("momentum")), nesterov_(options.flag("nesterov")) {}
+  explicit Sgd(const Options& options)
+      : Optimizer({"velocity"}), momentum_(options.real("momentum")), nesterov_(options.flag("nesterov")) {}
 
  protected:
-  void update(at::Tensor& parameter, const at::Tensor& gradient, std::span<at::Tensor> state, double learning_rate) const override {
+  void update(at::Tensor& parameter, const at::Tensor& gradient, std::span<at::Tensor> state,
+              double learning_rate) const override {
     at::Tensor& velocity = state[0];
     velocity.mul_(momentum_).add_(gradient);
     parameter.add_(nesterov_ ? gradient.add(velocity, momentum_) : velocity, -learning_rate);
@@ -31,6 +34,8 @@ class Sgd final : public Optimizer {
 
 }  // namespace
 
-void add_sgd(Registry<Optimizer>& registry) { registry.add<Sgd>(kInfo); }
+void add_sgd(Registry<Optimizer>& registry) {
+  registry.add<Sgd>(kInfo);
+}
 
 }  // namespace holdfast

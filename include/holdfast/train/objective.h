@@ -20,12 +20,12 @@ struct TrainBatch {
   at::Tensor labels;      // [B] int64
   at::Tensor sample_ids;  // [B] int64: position in the dataset
   const Schema& schema;
-  std::uint64_t seed = 0;   // of this step
-  double progress = 0;      // share of the training that is done, [0, 1)
+  std::uint64_t seed = 0;  // of this step
+  double progress = 0;     // share of the training that is done, [0, 1)
 };
 
 struct Loss {
-  at::Tensor total;  // scalar, differentiable by the network's parameters
+  at::Tensor total;                                       // scalar, differentiable by the network's parameters
   std::vector<std::pair<std::string, at::Tensor>> parts;  // detached scalars for the history
 };
 
@@ -45,8 +45,8 @@ const Registry<Objective>& objectives();
 // A recipe: an objective, an activation and optimiser settings under one name. What a config sets itself wins.
 struct Recipe {
   std::string name;
-  std::string objective = "ce";   // call
-  std::string activation = "relu";  // call: "softplus(beta=0.5)"
+  std::string objective = "ce";  // call
+  std::string activation = "";   // call: "softplus(beta=0.5)"; empty: the architecture's own
   double weight_decay = 0;
 };
 

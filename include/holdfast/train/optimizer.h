@@ -36,7 +36,8 @@ class Optimizer {
 
  protected:
   // Moves one parameter; `state` has a tensor for each slot. steps() counts this step too.
-  virtual void update(at::Tensor& parameter, const at::Tensor& gradient, std::span<at::Tensor> state, double learning_rate) const = 0;
+  virtual void update(at::Tensor& parameter, const at::Tensor& gradient, std::span<at::Tensor> state,
+                      double learning_rate) const = 0;
 
  private:
   struct Entry {

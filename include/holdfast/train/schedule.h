@@ -16,9 +16,9 @@ namespace holdfast {
 
 // Where a training stands.
 struct StepPosition {
-  std::int64_t step = 0;             // from 0, over all epochs
+  std::int64_t step = 0;  // from 0, over all epochs
   std::int64_t steps_per_epoch = 1;
-  std::int64_t epochs = 1;           // planned
+  std::int64_t epochs = 1;  // planned
 };
 
 class Schedule {

@@ -1,0 +1,23 @@
+// The run of `holdfast train`: loads the data, trains, and writes the folder
+//
+//     model.safetensors        the weights; ARCHITECTURE:RUN/model.safetensors loads them
+//     history.jsonl            one line an epoch: loss and its parts, validation metrics, learning rate, seconds
+//     checkpoint.safetensors   what the next call into the same folder continues from
+//     results.json             accuracy and AUC of the test and validation samples with 95 % intervals; no times: the same
+//                              bytes for every run of the same configuration on one kind of machine
+//     manifest.json            resolved configuration, dataset, machine and timings
+//
+// A folder whose training is finished is not trained again: its files are written anew from the checkpoint.
+#pragma once
+
+#include <string>
+
+#include "holdfast/core/json.h"
+#include "holdfast/train/train_config.h"
+
+namespace holdfast {
+
+// `machine`: facts about machine and versions that the caller wants in the manifest. Returns results.json.
+Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine = Json::object());
+
+}  // namespace holdfast

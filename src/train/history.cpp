@@ -1,0 +1,44 @@
+#include "holdfast/train/trainer.h"
+
+namespace holdfast {
+namespace {
+
+std::optional<double> optional_number(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found == json.end() || found->is_null() ? std::nullopt : std::optional<double>(found->get<double>());
+}
+
+Json number_or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
+
+}  // namespace
+
+Json to_json(const EpochRecord& record) {
+  Json json = {{"epoch", record.epoch}, {"learning_rate", record.learning_rate}, {"loss", record.loss}};
+  json["parts"] = Json::object();
+  for (const auto& [name, value] : record.parts) json["parts"][name] = value;
+  if (record.validation_loss) {
+    json["validation"] = {
+        {"loss", *record.validation_loss}, {"accuracy", number_or_null(record.accuracy)}, {"auc", number_or_null(record.auc)}};
+  }
+  json["seconds"] = record.seconds;
+  return json;
+}
+
+EpochRecord epoch_record_from_json(const Json& json) {
+  EpochRecord record;
+  record.epoch = json.at("epoch").get<std::int64_t>();
+  record.learning_rate = json.at("learning_rate").get<double>();
+  record.loss = json.at("loss").get<double>();
+  for (const auto& [name, value] : json.at("parts").items()) record.parts.emplace_back(name, value.get<double>());
+  if (const auto validation = json.find("validation"); validation != json.end()) {
+    record.validation_loss = optional_number(*validation, "loss");
+    record.accuracy = optional_number(*validation, "accuracy");
+    record.auc = optional_number(*validation, "auc");
+  }
+  record.seconds = json.at("seconds").get<double>();
+  return record;
+}
+
+}  // namespace holdfast

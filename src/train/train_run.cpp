@@ -1,0 +1,67 @@
+#include "holdfast/train/train_run.h"
+
+#include <chrono>
+
+#include "holdfast/core/files.h"
+#include "holdfast/core/log.h"
+#include "holdfast/model/model.h"
+
+namespace holdfast {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Json dataset_facts(const Dataset& dataset, const TrainConfig& config) {
+  return {{"name", dataset.name},
+          {"seed", config.dataset_seed},
+          {"fold", config.fold},
+          {"layout", dataset.schema.layout.describe()},
+          {"classes", dataset.schema.classes},
+          {"train", dataset.train.size()},
+          {"validation", dataset.validation.size()},
+          {"test", dataset.test.size()},
+          {"notes", dataset.notes}};
+}
+
+Json results_of(const TrainResult& result, const Dataset& dataset) {
+  Json json = {{"kind", "train"},
+               {"dataset", dataset.name},
+               {"architecture", result.architecture},
+               {"recipe", result.options.recipe},
+               {"parameters", result.network.parameter_count()},
+               {"epochs", result.history.size()},
+               {"kept_epoch", result.kept_epoch},
+               {"training_loss", result.history.back().loss}};
+  json["test"] = result.test ? to_json(*result.test) : Json();
+  json["validation"] = result.validation ? to_json(*result.validation) : Json();
+  return json;
+}
+
+}  // namespace
+
+Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine) {
+  const auto start = std::chrono::steady_clock::now();
+  check_writable_folder(folder);
+  const Dataset dataset = load_dataset(config.dataset, {.seed = config.dataset_seed, .fold = config.fold});
+  const double loading = seconds_since(start);
+
+  TrainOptions options = config.options;
+  options.folder = folder;
+  const TrainResult result = train_network(dataset, options);
+  double training = 0;  // over all calls that the training took
+  for (const EpochRecord& record : result.history) training += record.seconds;
+
+  save_network(folder + "/model.safetensors", result.network, result.architecture);
+  const Json results = results_of(result, dataset);
+  write_json(folder + "/results.json", results);
+  Json manifest = {
+      {"kind", "train"}, {"dataset", dataset_facts(dataset, config)}, {"train", to_json(result.options)}, {"machine", machine}};
+  manifest["device"] = options.device.str();
+  manifest["seconds"] = {{"loading", loading}, {"training", training}, {"this call", seconds_since(start)}};
+  write_json(folder + "/manifest.json", manifest);
+  return results;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,295 @@
+#include "holdfast/train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+
+#include <torch/torch.h>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
+#include "holdfast/core/interrupt.h"
+#include "holdfast/core/progress.h"
+#include "holdfast/core/rng.h"
+#include "holdfast/core/tiles.h"
+#include "holdfast/model/model.h"
+#include "holdfast/train/checkpoint.h"
+#include "holdfast/train/objective.h"
+#include "holdfast/train/optimizer.h"
+#include "holdfast/train/schedule.h"
+
+namespace holdfast {
+namespace {
+
+// cuDNN chooses among algorithms that add in different orders; a training should not depend on its choice.
+class DeterministicCudnn {
+ public:
+  DeterministicCudnn() : before_(at::globalContext().deterministicCuDNN()) { at::globalContext().setDeterministicCuDNN(true); }
+  ~DeterministicCudnn() { at::globalContext().setDeterministicCuDNN(before_); }
+  DeterministicCudnn(const DeterministicCudnn&) = delete;
+  DeterministicCudnn& operator=(const DeterministicCudnn&) = delete;
+
+ private:
+  bool before_;
+};
+
+std::string fingerprint(const std::vector<std::int64_t>& rows) {
+  return sha256_hex(std::as_bytes(std::span(rows))).substr(0, 16);
+}
+
+// What must be the same for a checkpoint to be continued.
+Json settings_of(const Dataset& dataset, const TrainOptions& options) {
+  Json settings = to_json(options);
+  settings["dataset"] = dataset.name;
+  settings["training samples"] = fingerprint(dataset.train);
+  settings["validation samples"] = fingerprint(dataset.validation);
+  return settings;
+}
+
+void check_same_settings(const Json& stored, const Json& wanted, const std::string& path) {
+  for (const auto& [key, value] : wanted.items()) {
+    const Json before = stored.value(key, Json());
+    if (before != value) {
+      usage_error("{} is of another training ({} was {}, is {}); choose another --out or remove that file", path, key,
+                  before.dump(), value.dump());
+    }
+  }
+}
+
+std::optional<double> if_finite(double value) {
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+// The mean over an epoch's samples of the loss and its parts.
+class LossMeans {
+ public:
+  void add(const Loss& loss, double total, std::int64_t samples) {
+    const double weight = static_cast<double>(samples);
+    samples_ += weight;
+    total_ += weight * total;
+    if (parts_.empty()) {
+      for (const auto& [name, value] : loss.parts) parts_.emplace_back(name, 0);
+    }
+    HOLDFAST_CHECK(parts_.size() == loss.parts.size());
+    for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].second += weight * loss.parts[i].second.item<double>();
+  }
+
+  void write(EpochRecord& record) const {
+    record.loss = total_ / samples_;
+    record.parts = parts_;
+    for (auto& [name, value] : record.parts) value /= samples_;
+  }
+
+ private:
+  double samples_ = 0, total_ = 0;
+  std::vector<std::pair<std::string, double>> parts_;
+};
+
+class Training {
+ public:
+  Training(const Dataset& dataset, const TrainOptions& options)
+      : dataset_(dataset),
+        options_(options),
+        inputs_(dataset.inputs.to(options.device)),
+        labels_(dataset.labels.to(options.device)),
+        network_(architectures().make(options.architecture)->build(options.seed).to(options.device)),
+        objective_(objectives().make(options.objective)),
+        optimizer_(optimizers().make(options.optimizer)),
+        schedule_(schedules().make(options.schedule)) {
+    network_.require_grad(true);
+    optimizer_->start(network_.parameters(), *options.weight_decay);
+    steps_per_epoch_ = static_cast<std::int64_t>(epoch_batches(dataset.train, options.batch_size, options.seed, 0).size());
+  }
+
+  void run(const std::function<void(const EpochRecord&)>& on_epoch) {
+    if (!options_.folder.empty()) open_folder();
+    const std::string label = "train " + parse_method_call(options_.architecture).name;
+    const auto bar =
+        options_.show_progress ? std::make_unique<Progress>(label, options_.epochs * steps_per_epoch_, "steps") : nullptr;
+    if (bar) bar->set(epochs_done() * steps_per_epoch_);
+    while (!finished()) {
+      const EpochRecord record = train_epoch(bar.get());
+      history_.push_back(record);
+      if (!options_.folder.empty()) save();
+      if (on_epoch) on_epoch(record);
+    }
+  }
+
+  TrainResult result() {
+    TrainResult result;
+    result.kept_epoch = epochs_done();
+    if (options_.early_stopping.restore_best && best_epoch_ > 0) {
+      network_.load(best_, "the best epoch's weights");
+      result.kept_epoch = best_epoch_;
+    }
+    result.network = network_.to(at::Device(at::kCPU));
+    result.architecture = options_.architecture;
+    result.options = options_;
+    result.history = history_;
+    if (!dataset_.validation.empty()) result.validation = quality_on(dataset_.validation);
+    if (!dataset_.test.empty()) result.test = quality_on(dataset_.test);
+    return result;
+  }
+
+ private:
+  std::int64_t epochs_done() const { return static_cast<std::int64_t>(history_.size()); }
+
+  bool finished() const {
+    const std::int64_t patience = options_.early_stopping.patience;
+    return epochs_done() >= options_.epochs || (patience > 0 && best_epoch_ > 0 && epochs_done() - best_epoch_ >= patience);
+  }
+
+  EpochRecord train_epoch(Progress* bar) {
+    const auto start = std::chrono::steady_clock::now();
+    EpochRecord record{.epoch = epochs_done() + 1, .learning_rate = learning_rate()};
+    LossMeans means;
+    for (const auto& rows : epoch_batches(dataset_.train, options_.batch_size, options_.seed, epochs_done())) {
+      if (interrupted()) stop();
+      train_step(rows, means);
+      if (bar) bar->advance();
+    }
+    means.write(record);
+    if (!dataset_.validation.empty()) validate(record);
+    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (bar) {
+      bar->note(fmt::format("epoch {}, loss {:.4f}{}", record.epoch, record.loss,
+                            record.accuracy ? fmt::format(", validation accuracy {:.4f}", *record.accuracy) : ""));
+    }
+    return record;
+  }
+
+  void train_step(const std::vector<std::int64_t>& rows, LossMeans& means) {
+    const std::int64_t step = optimizer_->steps();
+    const at::Tensor ids = torch::tensor(rows, at::kLong), index = ids.to(options_.device);
+    const TrainBatch batch{.inputs = inputs_.index_select(0, index),
+                           .labels = labels_.index_select(0, index),
+                           .sample_ids = ids,
+                           .schema = dataset_.schema,
+                           .seed = derived_seed(options_.seed, "train.step", static_cast<std::uint64_t>(step)),
+                           .progress = static_cast<double>(step) / static_cast<double>(options_.epochs * steps_per_epoch_)};
+    const Loss loss = objective_->loss(network_, batch);
+    const double total = loss.total.item<double>();
+    if (!std::isfinite(total)) diverged(total);
+    means.add(loss, total, ids.numel());
+
+    const std::vector<at::Tensor> parameters = optimizer_->parameters();
+    std::vector<at::Tensor> gradients =
+        torch::autograd::grad({loss.total}, parameters, {}, std::nullopt, false, /*allow_unused=*/true);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].defined()) gradients[i] = at::zeros_like(parameters[i]);
+    }
+    optimizer_->step(gradients, learning_rate());
+  }
+
+  double learning_rate() const {
+    return options_.learning_rate * schedule_->factor({optimizer_->steps(), steps_per_epoch_, options_.epochs});
+  }
+
+  [[noreturn]] void diverged(double total) const {
+    failure("the loss is {} in epoch {}, step {}; try a learning_rate below {} or a schedule with warm-up", total,
+            epochs_done() + 1, optimizer_->steps() % steps_per_epoch_ + 1, options_.learning_rate);
+  }
+
+  [[noreturn]] void stop() const {
+    const std::string where = fmt::format("interrupted in epoch {} of {}", epochs_done() + 1, options_.epochs);
+    if (options_.folder.empty() || history_.empty()) throw Error(ErrorKind::kInterrupted, where);
+    throw Error(
+        ErrorKind::kInterrupted,
+        fmt::format("{}; the epochs before it are kept in {}: run the same command again to continue", where, checkpoint_path()));
+  }
+
+  PredictionQuality quality_on(const std::vector<std::int64_t>& rows) const {
+    const int threads = options_.device.is_cpu() ? options_.threads : 1;
+    return prediction_quality(predict(network_, dataset_.inputs_of(rows), threads), dataset_.labels_of(rows));
+  }
+
+  void validate(EpochRecord& record) {
+    const PredictionQuality quality = quality_on(dataset_.validation);
+    record.validation_loss = quality.loss;
+    record.accuracy = quality.accuracy.mean;
+    record.auc = if_finite(quality.auc.mean);
+
+    const std::string& metric = options_.early_stopping.metric;
+    if (metric == "auc" && !record.auc) {
+      usage_error("early stopping on auc: the validation samples of {} are all of one class; use loss or accuracy",
+                  dataset_.name);
+    }
+    const double value = metric == "loss" ? -quality.loss : (metric == "auc" ? *record.auc : *record.accuracy);
+    if (best_epoch_ > 0 && !(value > best_value_)) return;
+    best_value_ = value;
+    best_epoch_ = record.epoch;
+    best_ = snapshot(network_.parameters());
+  }
+
+  std::string checkpoint_path() const { return options_.folder + "/checkpoint.safetensors"; }
+  std::string history_path() const { return options_.folder + "/history.jsonl"; }
+
+  // Takes up what an earlier call left, and makes the history agree with it.
+  void open_folder() {
+    make_folders(options_.folder);
+    if (file_exists(checkpoint_path())) restore(load_checkpoint(checkpoint_path()));
+    std::string lines;
+    for (const EpochRecord& record : history_) lines += to_json(record).dump() + "\n";
+    write_atomic(history_path(), lines);
+  }
+
+  void restore(const Checkpoint& checkpoint) {
+    const std::string path = checkpoint_path();
+    check_same_settings(checkpoint.settings, settings_of(dataset_, options_), path);
+    try {
+      const Json& progress = checkpoint.progress;
+      optimizer_->restore(checkpoint.optimizer, progress.at("step").get<std::int64_t>(), path);
+      best_epoch_ = progress.at("best_epoch").get<std::int64_t>();
+      best_value_ = progress.at("best_value").get<double>();
+      for (const Json& line : progress.at("history")) history_.push_back(epoch_record_from_json(line));
+    } catch (const Json::exception& error) {
+      input_error("{}: its record of the training is damaged ({})", path, error.what());
+    }
+    network_.load(checkpoint.network, path);
+    best_ = checkpoint.best;
+  }
+
+  void save() const {
+    Json history = Json::array();
+    for (const EpochRecord& record : history_) history.push_back(to_json(record));
+    save_checkpoint(
+        checkpoint_path(),
+        {.network = network_.parameters(),
+         .best = best_,
+         .optimizer = optimizer_->state(),
+         .settings = settings_of(dataset_, options_),
+         .progress = {
+             {"step", optimizer_->steps()}, {"best_epoch", best_epoch_}, {"best_value", best_value_}, {"history", history}}});
+    std::ofstream file(history_path(), std::ios::app);
+    file << to_json(history_.back()).dump() << '\n';
+    file.close();
+    if (!file) failure("cannot write to {}", history_path());
+  }
+
+  const Dataset& dataset_;
+  const TrainOptions options_;
+  at::Tensor inputs_, labels_;  // all samples, on the device
+  Network network_;
+  std::unique_ptr<Objective> objective_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Schedule> schedule_;
+  std::int64_t steps_per_epoch_ = 0;
+
+  std::vector<EpochRecord> history_;
+  std::int64_t best_epoch_ = 0;  // from 1; 0: none yet
+  double best_value_ = 0;        // higher is better
+  std::vector<Parameter> best_;
+};
+
+}  // namespace
+
+TrainResult train_network(const Dataset& dataset, const TrainOptions& options,
+                          const std::function<void(const EpochRecord&)>& on_epoch) {
+  const TileThread one_thread;
+  const DeterministicCudnn deterministic;
+  Training training(dataset, resolved(dataset, options));
+  training.run(on_epoch);
+  return training.result();
+}
+
+}  // namespace holdfast
