@@ -1,0 +1,82 @@
+// The configuration of `holdfast audit CONFIG.toml --out RUN`:
+//
+//     title = "which of these hold?"
+//     seed = 0
+//     samples = 100                              # of each dataset's part, the first ones
+//     worst = 4                                  # samples of each row whose arrays are kept for the report
+//     gates = ["top_k(k=8)>=0.6"]
+//
+//     explainers = ["saliency"]                  # these five hold for every dataset that does not set its own
+//     attacks = ["random(samples=100)", "er"]
+//     metrics = ["top_k(k=8)"]
+//     select = "worst"                           # or "last", the papers' rule
+//     [threat]
+//     norm = "l2"                                # l2 | linf | l1
+//     epsilon = 0.5
+//     box = [0, 1]                               # optional
+//
+//     [[dataset]]
+//     name = "breast_cancer"                     # call; how models and tables refer to it unless `label` is given
+//     label = "tumours"
+//     part = "test"                              # test | validation | train | all
+//     seed = 0                                   # of the split
+//     fold = 0                                   # for datasets split by folds
+//     samples = 50
+//     attacks = ["er(steps=50)"]
+//     [dataset.threat]
+//     epsilon = 1.0
+//
+//     [[model]]
+//     name = "plain"
+//     dataset = "tumours"                        # the only one when it is left out
+//     file = "mlp:weights.safetensors"           # a trained model (paths are relative to this file), or
+//     architecture = "mlp(hidden=32)"            # one to train here, with the keys of `holdfast train`
+//     [model.train]
+//     recipe = "sp"
+//     epochs = 40
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "holdfast/core/config.h"
+#include "holdfast/experiment/audit.h"
+#include "holdfast/train/trainer.h"
+
+namespace holdfast {
+
+struct AuditConfig {
+  struct DatasetEntry {
+    std::string call, label, part = "test";
+    std::uint64_t seed = 0;
+    std::int64_t fold = 0;
+    std::int64_t samples = 100;
+    Trial trial;
+  };
+  struct ModelEntry {
+    std::string name;
+    std::size_t dataset = 0;  // position in `datasets`
+    std::string file;         // empty: trained here
+    TrainOptions training;
+  };
+
+  std::string title = "audit";
+  std::uint64_t seed = 0;
+  std::int64_t worst = 4;
+  std::vector<Gate> gates;
+  std::vector<DatasetEntry> datasets;
+  std::vector<ModelEntry> models;
+  Json resolved;  // for the manifest
+};
+
+// Reads every key and calls config.finish(). Names of methods are checked too, so that a misspelt one costs no training.
+AuditConfig read_audit_config(const Config& config);
+
+// What makes a run of this configuration this run (run_folder.h): the resolved configuration, tile, version, and the checksums of model files.
+Json identity_of(const AuditConfig& config, const TileOptions& tiles);
+
+// Loads the data, trains what is to be trained (into RUN/models/NAME, where an interrupted training goes on) and loads the rest.
+AuditPlan prepare_audit(const AuditConfig& config, const std::string& folder, const TileOptions& tiles, at::Device device);
+
+}  // namespace holdfast

@@ -1,0 +1,142 @@
+"""Bad input gets one sentence that names the value, the limit and the file or flag; exit code 2; nothing half-written."""
+
+import os
+import resource
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import BINARY, mlp_weights, save_mlp
+
+ATTACK = ["attack", "--norm", "l2", "--epsilon", "0.3", "--metric", "top_k(k=2)", "--out", "out"]
+
+
+def test_usage(holdfast):
+    holdfast.fails("atack", saying="did you mean 'attack'?")
+    holdfast.fails("list", "--jsn", saying=["--jsn", "did you mean '--json'?"])
+    holdfast.fails("describe", "salency", saying="did you mean 'saliency'?")
+    holdfast.fails("list", "thing", saying="thing")
+
+
+def test_missing_files(holdfast, subject):
+    holdfast.fails("explain", "--model", "nothing.pt", "--inputs", "inputs.npy", "--out", "a.npy", saying="nothing.pt")
+    holdfast.fails(
+        "explain", "--model", "mlp:nothing.safetensors", "--inputs", "inputs.npy", "--out", "a.npy", saying="nothing.safetensors"
+    )
+    holdfast.fails("explain", *subject[:2], "--inputs", "nothing.npy", "--out", "a.npy", saying="nothing.npy")
+    holdfast.fails("train", "nothing.toml", "--out", "run", saying="nothing.toml")
+    holdfast.fails("report", "nothing", "--out", "r.html", saying="nothing")
+
+
+@pytest.mark.parametrize("name", ["inputs.npy", "model.safetensors"])
+def test_truncated_files(holdfast, subject, tmp_path, name):
+    data = (tmp_path / name).read_bytes()
+    for size in [0, 5, len(data) // 2, len(data) - 1]:
+        (tmp_path / name).write_bytes(data[:size])
+        holdfast.fails("explain", *subject, "--out", "a.npy", saying=name)
+        assert not (tmp_path / "a.npy").exists()
+
+
+def test_truncated_torchscript(holdfast, subject, tmp_path):
+    (tmp_path / "broken.pt").write_bytes(b"PK\x03\x04 this is no TorchScript file")
+    holdfast.fails("explain", "--model", "broken.pt", "--inputs", "inputs.npy", "--out", "a.npy", saying="broken.pt")
+
+
+def test_a_header_that_claims_too_much_is_not_believed(holdfast, subject, tmp_path):
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1152921504606846976,), }"
+    header += " " * (117 - len(header)) + "\n"
+    (tmp_path / "inputs.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+    holdfast.fails("explain", *subject, "--out", "a.npy", saying="inputs.npy")
+
+
+def test_wrong_dtype_and_shape(holdfast, subject, tmp_path):
+    np.save(tmp_path / "inputs.npy", np.array(["a", "b"]))
+    holdfast.fails("explain", *subject, "--out", "a.npy", saying="inputs.npy")
+    np.save(tmp_path / "inputs.npy", np.zeros((4, 5), np.float32))
+    holdfast.fails("explain", *subject, "--out", "a.npy", saying=["[5]", "[6]"])
+    np.save(tmp_path / "inputs.npy", np.zeros((0, 6), np.float32))
+    holdfast.fails("explain", *subject, "--out", "a.npy", saying="empty")
+
+
+def test_values_that_are_not_finite(holdfast, subject, tmp_path):
+    inputs = np.load(tmp_path / "inputs.npy")
+    inputs[2, 4] = np.nan
+    np.save(tmp_path / "inputs.npy", inputs)
+    holdfast.fails(*ATTACK, *subject, saying=["inputs.npy", "[2, 4]"])
+    weights = mlp_weights()
+    weights["output.bias"][1] = np.inf
+    save_mlp(tmp_path / "model.safetensors", weights)
+    holdfast.fails(*ATTACK, *subject, saying=["model.safetensors", "output.bias"])
+
+
+def test_labels_out_of_range(holdfast, subject, tmp_path):
+    np.save(tmp_path / "targets.npy", np.full(20, 3))
+    holdfast.fails(*ATTACK, *subject, "--targets", "targets.npy", saying=["targets.npy", "3", "0 to 2"])
+
+
+def test_options_out_of_range(holdfast, subject):
+    base = [*ATTACK[:5], "--out", "out", *subject]
+    holdfast.fails(*base, "--metric", "top_k(k=7)", saying=["top_k(k=7)", "6"])
+    holdfast.fails(*base, "--metric", "top_k(k=0)", saying="k must be >= 1")
+    holdfast.fails(*base, "--attack", "er(stepz=3)", saying="did you mean 'steps'?")
+    holdfast.fails(*base, "--box", "1,0", saying="--box")
+    holdfast.fails(*base, "--box", "0.5,1", saying=["inputs.npy", "outside the box"])
+    holdfast.fails(*ATTACK[:3], "--epsilon", "-1", "--out", "out", *subject, saying="epsilon")
+    holdfast.fails(*base, "--device", "tpu", saying="tpu")
+    holdfast.fails("audit", *subject, "--epsilon", "1", "--out", "o", "--gate", "top_k(k=8)", saying="METRIC>=NUMBER")
+    holdfast.fails(
+        "audit", *subject, "--epsilon", "1", "--out", "o", "--metric", "top_k(k=2)", "--gate", "top_k(k=3)>=0.5", saying="no row"
+    )
+
+
+def test_maps_of_different_shape(holdfast, tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((3, 5)))
+    np.save(tmp_path / "b.npy", np.zeros((3, 6)))
+    holdfast.fails("measure", "a.npy", "b.npy", "--metric", "top_k(k=2)", saying=["[3, 5]", "[3, 6]"])
+
+
+def test_configuration_errors_name_file_line_and_key(holdfast, tmp_path):
+    (tmp_path / "bad.toml").write_text(
+        'seed = 0\n[dataset]\nname = "synthetic"\n[model]\narchitecture = "mlp"\n[train]\nepoch = 3\n'
+    )
+    holdfast.fails("train", "bad.toml", "--out", "run", saying=["bad.toml:7", "epoch", "epochs"])
+    (tmp_path / "bad.toml").write_text("seed = \n")
+    holdfast.fails("audit", "bad.toml", "--out", "run", saying="bad.toml:1")
+    (tmp_path / "bad.toml").write_text('attacks = ["err"]\n')
+    holdfast.fails("audit", "bad.toml", "--out", "run", saying=["bad.toml:1", "did you mean 'er'?"])
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_dataset_names_the_command_that_gets_it(holdfast, tmp_path):
+    (tmp_path / "adult.toml").write_text('[dataset]\nname = "adult"\n[model]\narchitecture = "mlp"\n')
+    holdfast.fails(
+        "train", "adult.toml", "--out", "run", saying="holdfast data fetch adult", env={"HOLDFAST_DATA": str(tmp_path / "none")}
+    )
+
+
+def test_a_run_folder_is_not_overwritten_by_another_run(holdfast, subject, tmp_path):
+    run = ["audit", *subject, "--metric", "top_k(k=2)", "--out", "run"]
+    holdfast(*run, "--epsilon", "0.3")
+    before = (tmp_path / "run" / "results.json").read_bytes()
+    holdfast.fails(*run, "--epsilon", "0.4", saying=["run", "another run"])
+    assert (tmp_path / "run" / "results.json").read_bytes() == before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep me")
+    holdfast.fails(*run[:-1], "mine", "--epsilon", "0.3", saying="not empty")
+
+
+def test_output_that_cannot_be_written(holdfast, subject, tmp_path):
+    (tmp_path / "file").write_text("")
+    holdfast.fails(*ATTACK[:-1], "file/below", *subject, saying="file")
+    holdfast.fails("explain", *subject, "--out", "/proc/maps.npy", saying="/proc/maps.npy", code=3)
+
+
+def test_a_full_disk_leaves_nothing_behind(subject, tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+
+    done = subprocess.run(
+        [BINARY, "explain", *subject, "--out", "a.npy"], cwd=tmp_path, capture_output=True, text=True, preexec_fn=limit
+    )
+    assert done.returncode == 3 and "a.npy" in done.stderr
+    assert [name for name in os.listdir(tmp_path) if name.startswith("a.npy")] == []

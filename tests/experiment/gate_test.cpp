@@ -1,0 +1,50 @@
+#include "holdfast/experiment/gate.h"
+
+#include <gtest/gtest.h>
+
+#include "support/errors.h"
+
+namespace holdfast {
+namespace {
+
+TEST(Gate, ParsesMetricFieldComparisonAndLimit) {
+  const Gate gate = parse_gate("top_k( k = 8 ).low >= 0.6");
+  EXPECT_EQ(gate.metric, "top_k(k=8)");
+  EXPECT_EQ(gate.field, "low");
+  EXPECT_EQ(gate.comparison, ">=");
+  EXPECT_DOUBLE_EQ(gate.limit, 0.6);
+  EXPECT_EQ(parse_gate("top_k<1").field, "mean");
+  EXPECT_EQ(parse_gate("top_k<1").metric, parse_gate("top_k(k=8)>0").metric);
+}
+
+TEST(Gate, RefusesWhatCouldNeverFail) {
+  EXPECT_ERROR(parse_gate("top_k(k=8)"), kUsage, "METRIC>=NUMBER");
+  EXPECT_ERROR(parse_gate("top_q(k=8)>=0.5"), kUsage, "did you mean 'top_k'?");
+  EXPECT_ERROR(parse_gate("top_k(k=8)>=high"), kUsage, "'high' is not a number");
+  EXPECT_ERROR(parse_gate("top_k(k=8).mode>=0.5"), kUsage, "unknown field 'mode'");
+}
+
+TEST(Gate, AnUndefinedValueMeetsNothing) {
+  EXPECT_FALSE(parse_gate("top_k>=0").met_by(std::nullopt));
+  EXPECT_FALSE(parse_gate("top_k<=1").met_by(std::nan("")));
+}
+
+TEST(Gate, ComparesAsWritten) {
+  EXPECT_TRUE(parse_gate("top_k>=0.5").met_by(0.5));
+  EXPECT_FALSE(parse_gate("top_k>0.5").met_by(0.5));
+  EXPECT_TRUE(parse_gate("top_k<=0.5").met_by(0.5));
+  EXPECT_FALSE(parse_gate("top_k<0.5").met_by(0.5));
+}
+
+TEST(Gates, OneBadRowIsEnoughToMiss) {
+  const Json rows = Json::parse(R"([{"metric": "top_k(k=8)", "mean": 0.9}, {"metric": "other", "mean": 0.1}, {"metric": "top_k(k=8)", "mean": 0.4}])");
+  const Json gates = check_gates({parse_gate("top_k(k=8)>=0.5")}, rows);
+  ASSERT_EQ(gates.size(), 1U);
+  EXPECT_FALSE(gates[0].at("met"));
+  ASSERT_EQ(gates[0].at("rows").size(), 2U);
+  EXPECT_EQ(gates[0].at("rows")[1].at("row"), 2);
+  EXPECT_FALSE(all_met(gates));
+}
+
+}  // namespace
+}  // namespace holdfast
