@@ -12,6 +12,15 @@ Registry<Architecture> builtin_architectures() {
   register_linear(registry);
   register_mlp(registry);
   register_cnn_small(registry);
+  register_cnn_chen(registry);
+  register_chen_resnets(registry);
+  register_resnet9(registry);
+  register_cifar_resnet20(registry);
+  register_small_cifar_resnets(registry);
+  register_squeezenet(registry);
+  register_mobilenet(registry);
+  register_siamese_cnn(registry);
+  register_siamese_gcn(registry);
   return registry;
 }
 

@@ -1,5 +1,7 @@
 #include "layers.h"
 
+#include <algorithm>
+
 #include <torch/torch.h>
 
 namespace holdfast::layers {
@@ -25,6 +27,15 @@ op::BatchNorm batch_norm(std::int64_t channels, double epsilon) {
 op::MaxPool2d max_pool(std::int64_t kernel, std::int64_t stride) {
   if (stride == 0) stride = kernel;
   return {.kernel = {kernel, kernel}, .stride = {stride, stride}};
+}
+
+op::Pad same_padding(std::int64_t height, std::int64_t width, std::int64_t kernel, std::int64_t stride) {
+  const auto missing = [&](std::int64_t size) {
+    const std::int64_t outputs = (size + stride - 1) / stride;
+    return std::max<std::int64_t>((outputs - 1) * stride + kernel - size, 0);
+  };
+  const std::int64_t x = missing(width), y = missing(height);
+  return {.amounts = {x / 2, x - x / 2, y / 2, y - y / 2}};
 }
 
 }  // namespace holdfast::layers

@@ -19,5 +19,7 @@ op::Conv2d conv(std::int64_t in, std::int64_t out, std::int64_t kernel, const Co
 op::BatchNorm batch_norm(std::int64_t channels, double epsilon = 1e-5);
 // Windows of `kernel` that do not overlap unless a stride is given.
 op::MaxPool2d max_pool(std::int64_t kernel, std::int64_t stride = 0);
+// TensorFlow's "same": as many outputs as ceil(size / stride), the odd row or column of zeros at the bottom and right.
+op::Pad same_padding(std::int64_t height, std::int64_t width, std::int64_t kernel, std::int64_t stride);
 
 }  // namespace holdfast::layers

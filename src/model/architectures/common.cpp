@@ -18,21 +18,6 @@ struct ActivationParameter {
 };
 constexpr ActivationParameter kParameters[] = {{"beta", "softplus"}, {"slope", "leaky_relu"}, {"alpha", "elu"}};
 
-op::Activation activation_of(const Options& options) {
-  const std::string& name = options.word("activation");
-  MethodCall call{.name = name};
-  for (const auto& [parameter, of] : kParameters) {
-    if (name == of) {
-      call.options.emplace_back(parameter, fmt::format("{}", options.real(parameter)));
-    } else if (options.given(parameter)) {
-      usage_error("{}: activation {} has no {}; {} has", options.canonical(), name, parameter, of);
-    }
-  }
-  const std::string written =
-      call.options.empty() ? call.name : fmt::format("{}({}={})", call.name, call.options[0].first, call.options[0].second);
-  return parse_activation(written);
-}
-
 // "0.5" or "0.5x0.4x0.3".
 std::vector<double> numbers_of(const Options& options, const char* name) {
   const std::string& text = options.word(name);
@@ -53,6 +38,21 @@ std::vector<double> numbers_of(const Options& options, const char* name) {
 
 }  // namespace
 
+op::Activation activation_of(const Options& options) {
+  const std::string& name = options.word("activation");
+  MethodCall call{.name = name};
+  for (const auto& [parameter, of] : kParameters) {
+    if (name == of) {
+      call.options.emplace_back(parameter, fmt::format("{}", options.real(parameter)));
+    } else if (options.given(parameter)) {
+      usage_error("{}: activation {} has no {}; {} has", options.canonical(), name, parameter, of);
+    }
+  }
+  const std::string written =
+      call.options.empty() ? call.name : fmt::format("{}({}={})", call.name, call.options[0].first, call.options[0].second);
+  return parse_activation(written);
+}
+
 Layout input_layout(const Options& options) {
   const std::vector<std::int64_t> sizes = parse_sizes(options.word("inputs"), "inputs");
   if (sizes.size() == 1) return Layout::vector(sizes[0]);
@@ -60,21 +60,23 @@ Layout input_layout(const Options& options) {
   usage_error("inputs={}: write a length such as 30 or an image's channels, height and width such as 3x32x32", options.word("inputs"));
 }
 
-std::vector<OptionSpec> common_options(const CommonDefaults& defaults, std::vector<OptionSpec> own) {
+std::vector<OptionSpec> activation_options(const char* activation, double slope) {
   std::vector<std::string> names;
   for (const MethodInfo& info : activation_infos()) names.push_back(info.name);
+  return {{"activation", activation, one_of(names), "between the layers"},
+          {"beta", 1.0, above(0), "sharpness of activation=softplus"},
+          {"slope", slope, between(0, 1), "slope for negative values of activation=leaky_relu"},
+          {"alpha", 1.0, above(0), "depth for negative values of activation=elu"}};
+}
+
+std::vector<OptionSpec> common_options(const CommonDefaults& defaults, std::vector<OptionSpec> own) {
   std::vector<OptionSpec> options = {{"inputs", defaults.inputs, anything(), "shape of a sample, such as 30 or 3x32x32"}};
-  std::move(own.begin(), own.end(), std::back_inserter(options));
-  const OptionSpec rest[] = {
-      {"classes", defaults.classes, at_least(2), "number of classes"},
-      {"activation", defaults.activation, one_of(names), "between the layers"},
-      {"beta", 1.0, above(0), "sharpness of activation=softplus"},
-      {"slope", defaults.slope, between(0, 1), "slope for negative values of activation=leaky_relu"},
-      {"alpha", 1.0, above(0), "depth for negative values of activation=elu"},
-      {"mean", defaults.mean, anything(), "the network first computes (x - mean) / deviation: a number, or one a channel such as 0.5x0.4x0.3"},
-      {"deviation", defaults.deviation, anything(), "see mean"},
-  };
-  options.insert(options.end(), std::begin(rest), std::end(rest));
+  const auto append = [&](std::vector<OptionSpec> more) { std::move(more.begin(), more.end(), std::back_inserter(options)); };
+  append(std::move(own));
+  append({{"classes", defaults.classes, at_least(2), "number of classes"}});
+  append(activation_options(defaults.activation, defaults.slope));
+  append({{"mean", defaults.mean, anything(), "the network first computes (x - mean) / deviation: a number, or one a channel, 0.5x0.4x0.3"},
+          {"deviation", defaults.deviation, anything(), "see mean"}});
   return options;
 }
 

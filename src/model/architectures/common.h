@@ -28,6 +28,11 @@ struct CommonDefaults {
 // `inputs`, the architecture's own options, then the others of the list above.
 std::vector<OptionSpec> common_options(const CommonDefaults& defaults, std::vector<OptionSpec> own = {});
 
+// `activation` and its parameters alone, for architectures with another kind of input.
+std::vector<OptionSpec> activation_options(const char* activation = "relu", double slope = 0.01);
+
+// Throws kUsage for a parameter that the activation does not have.
+op::Activation activation_of(const Options& options);
 // A vector or an image, as the option `inputs` says.
 Layout input_layout(const Options& options);
 
