@@ -98,7 +98,8 @@ std::vector<double> fold_by_hand(const Layout& layout, const std::vector<float>&
 }
 
 TEST(Fold, SumsMagnitudesOverChannelsOfEachSide) {
-  for (const Layout& layout : {Layout::grid(3, 4, 5), Layout::grid(3, 4, 5, 2), Layout::grid(1, 2, 3), Layout::grid(2, 1, 7, 2)}) {
+  for (const Layout& layout :
+       {Layout::grid(3, 4, 5), Layout::grid(3, 4, 5, 2), Layout::grid(1, 2, 3), Layout::grid(2, 1, 7, 2)}) {
     std::vector<float> map;
     for (std::int64_t i = 0; i < layout.inputs(); ++i) map.push_back(static_cast<float>((i * 37 % 101) - 50) / 8.0F);
     EXPECT_EQ(fold(layout, std::span<const float>(map)), fold_by_hand(layout, map)) << layout.describe();
@@ -118,7 +119,8 @@ TEST(Fold, LeavesAFoldedMapAsItIs) {
 
 TEST(Fold, RefusesAMapOfAnotherSize) {
   const std::vector<float> map(7);
-  EXPECT_ERROR(fold(Layout::grid(3, 2, 2), std::span<const float>(map)), kInput, "7 values does not fit a 3 x 2 x 2 image: it needs 12");
+  EXPECT_ERROR(fold(Layout::grid(3, 2, 2), std::span<const float>(map)), kInput,
+               "7 values does not fit a 3 x 2 x 2 image: it needs 12");
 }
 
 }  // namespace

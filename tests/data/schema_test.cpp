@@ -16,7 +16,9 @@ Schema small_table() {
   return schema;
 }
 
-Schema parse(const std::string& text) { return schema_from_json(parse_json(text, "s.json"), "s.json"); }
+Schema parse(const std::string& text) {
+  return schema_from_json(parse_json(text, "s.json"), "s.json");
+}
 
 TEST(Schema, SurvivesJsonUnchanged) {
   const Schema schema = small_table();
@@ -39,7 +41,8 @@ TEST(Schema, SurvivesJsonUnchanged) {
 }
 
 TEST(Schema, LayoutsOfEveryKindSurviveJson) {
-  for (const Layout& layout : {Layout::vector(3), Layout::vector(3, 2), Layout::grid(3, 8, 9), Layout::grid(1, 8, 9, 2), Layout::graph(5, 2)}) {
+  for (const Layout& layout :
+       {Layout::vector(3), Layout::vector(3, 2), Layout::grid(3, 8, 9), Layout::grid(1, 8, 9, 2), Layout::graph(5, 2)}) {
     Schema schema = Schema::of(layout);
     schema.range = {0, 1};
     const Schema back = parse(dump_json(to_json(schema)));
@@ -66,24 +69,34 @@ TEST(Schema, NamesFeaturesOfFoldedMaps) {
 TEST(SchemaErrors, NameTheFileAndTheKey) {
   EXPECT_ERROR(parse("[]"), kInput, "s.json: expected an object, found array");
   EXPECT_ERROR(parse("{}"), kInput, "s.json: the key 'layout' is missing");
-  EXPECT_ERROR(parse(R"({"layout": {"kind": "vector", "length": 2}, "feature": []})"), kInput, "unknown key 'feature' (did you mean 'features'?)");
-  EXPECT_ERROR(parse(R"({"layout": {"kind": "vektor", "length": 2}})"), kInput, "s.json: layout: unknown kind 'vektor' (did you mean 'vector'?)");
+  EXPECT_ERROR(parse(R"({"layout": {"kind": "vector", "length": 2}, "feature": []})"), kInput,
+               "unknown key 'feature' (did you mean 'features'?)");
+  EXPECT_ERROR(parse(R"({"layout": {"kind": "vektor", "length": 2}})"), kInput,
+               "s.json: layout: unknown kind 'vektor' (did you mean 'vector'?)");
   EXPECT_ERROR(parse(R"({"layout": {"kind": "vector"}})"), kInput, "s.json: layout: the key 'length' is missing");
-  EXPECT_ERROR(parse(R"({"layout": {"kind": "vector", "length": 2, "nodes": 3}})"), kInput, "s.json: layout: unknown key 'nodes'");
-  EXPECT_ERROR(parse(R"({"layout": {"kind": "vector", "length": 2.5}})"), kInput, "s.json: layout: length: expected a whole number, found 2.5");
-  EXPECT_ERROR(parse(R"({"layout": {"kind": "vector", "length": 0}})"), kInput, "s.json: layout: a layout needs at least 1 feature, not 0");
-  EXPECT_ERROR(parse(R"({"layout": {"kind": "graph", "nodes": 1152921504606846976}})"), kInput, "s.json: layout: a layout has at most 2^40");
+  EXPECT_ERROR(parse(R"({"layout": {"kind": "vector", "length": 2, "nodes": 3}})"), kInput,
+               "s.json: layout: unknown key 'nodes'");
+  EXPECT_ERROR(parse(R"({"layout": {"kind": "vector", "length": 2.5}})"), kInput,
+               "s.json: layout: length: expected a whole number, found 2.5");
+  EXPECT_ERROR(parse(R"({"layout": {"kind": "vector", "length": 0}})"), kInput,
+               "s.json: layout: a layout needs at least 1 feature, not 0");
+  EXPECT_ERROR(parse(R"({"layout": {"kind": "graph", "nodes": 1152921504606846976}})"), kInput,
+               "s.json: layout: a layout has at most 2^40");
   EXPECT_ERROR(parse(R"({"layout": {"kind": "graph", "nodes": 4, "sides": 3}})"), kInput, "1 or 2 sides, not 3");
 }
 
 // A schema of two features with `rest` after its layout.
-Schema parse_two(const std::string& rest) { return parse(R"({"layout": {"kind": "vector", "length": 2}, )" + rest + "}"); }
+Schema parse_two(const std::string& rest) {
+  return parse(R"({"layout": {"kind": "vector", "length": 2}, )" + rest + "}");
+}
 
 TEST(SchemaErrors, FeaturesThatCannotBe) {
-  EXPECT_ERROR(parse_two(R"("features": [{"name": "a"}])"), kInput, "1 features are listed but the layout, a vector of 2 features, has 2");
+  EXPECT_ERROR(parse_two(R"("features": [{"name": "a"}])"), kInput,
+               "1 features are listed but the layout, a vector of 2 features, has 2");
   EXPECT_ERROR(parse_two(R"("features": {"name": "a"})"), kInput, "s.json: features: expected an array, found object");
   EXPECT_ERROR(parse_two(R"("features": [{}, {"name": "b", "low": 2}])"), kInput, "features[1] (b): low 2 is above high 1");
-  EXPECT_ERROR(parse_two(R"("features": [{}, {"low": "x"}])"), kInput, "s.json: features[1]: low: expected a number, found \"x\"");
+  EXPECT_ERROR(parse_two(R"("features": [{}, {"low": "x"}])"), kInput,
+               "s.json: features[1]: low: expected a number, found \"x\"");
   EXPECT_ERROR(parse_two(R"("features": [{"step": -1}, {}])"), kInput, "step -1 must be 0 or more");
   EXPECT_ERROR(parse_two(R"("features": [{"frozen": 1}, {}])"), kInput, "frozen: expected true or false, found 1");
   EXPECT_ERROR(parse_two(R"("features": [{"original": [1]}, {}])"), kInput, "original: expected [low, high], found [1]");
@@ -101,7 +114,8 @@ TEST(SchemaErrors, GroupsThatCannotBe) {
   EXPECT_ERROR(parse_two(R"("groups": [{"name": "g", "columns": [0, 0]}])"), kInput, "group 'g' lists column 0 twice");
   EXPECT_ERROR(parse_two(R"("groups": [{"name": "g", "columns": [0]}, {"name": "h", "columns": [1, 0]}])"), kInput,
                "group 'h': column 0 belongs to group 'g' already");
-  EXPECT_ERROR(parse_two(R"("groups": [{"name": "g", "columns": [0, 1], "levels": ["x"]}])"), kInput, "names 1 levels for 2 columns");
+  EXPECT_ERROR(parse_two(R"("groups": [{"name": "g", "columns": [0, 1], "levels": ["x"]}])"), kInput,
+               "names 1 levels for 2 columns");
   EXPECT_ERROR(parse_two(R"("groups": [{"columns": [0]}])"), kInput, "s.json: groups[0]: the key 'name' is missing");
 }
 

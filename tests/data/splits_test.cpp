@@ -32,7 +32,9 @@ void expect_partition(const Split& split, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)], i);
 }
 
-bool same(const Split& a, const Split& b) { return a.train == b.train && a.validation == b.validation && a.test == b.test; }
+bool same(const Split& a, const Split& b) {
+  return a.train == b.train && a.validation == b.validation && a.test == b.test;
+}
 
 TEST(StratifiedSplit, PartitionsInTheSharesAskedForWithEveryClassInProportion) {
   const Positions labels = uneven_labels();

@@ -1,0 +1,69 @@
+#include <fstream>
+
+#include <torch/torch.h>
+
+#include "support/datasets.h"
+#include "support/errors.h"
+
+namespace holdfast {
+namespace {
+
+TEST(Adhd, HasThePublishedCounts) {
+  SKIP_WITHOUT("adhd");
+  const struct {
+    const char* call;
+    std::int64_t graphs, positive;
+  } sites[] = {{"adhd(site=KKI)", 83, 46}, {"adhd(site=OHSU)", 79, 44}, {"adhd(site=Peking_1)", 85, 36}, {"adhd", 247, 126}};
+  for (const auto& site : sites) {
+    const Dataset dataset = load_dataset(site.call);
+    EXPECT_EQ(dataset.labels.size(0), site.graphs) << site.call;
+    EXPECT_EQ(dataset.labels.sum().item<std::int64_t>(), site.positive) << site.call;
+    EXPECT_EQ(dataset.schema.layout, Layout::graph(190));
+  }
+}
+
+// Sites number their node labels differently; a node here is a region, whatever the site calls it.
+TEST(Adhd, NodesAreRegionsAtEverySite) {
+  SKIP_WITHOUT("adhd");
+  const Dataset kki = load_dataset("adhd(site=KKI)");
+  // The first edge of KKI joins its nodes 1 and 2, with labels 0 and 1, which its readme calls n_1 and n_187.
+  EXPECT_EQ(kki.inputs[0][edge_index(190, 1, 187)].item<float>(), 1);
+  // As many edges as lines of the file, each of which appears in both directions.
+  std::ifstream file(datasets().make("adhd")->found_at({}) + "/KKI/KKI_A.txt");
+  std::int64_t lines = 0;
+  for (std::string line; std::getline(file, line);) lines += line.empty() ? 0 : 1;
+  EXPECT_EQ(2 * kki.inputs.sum().item<double>(), static_cast<double>(lines));
+}
+
+TEST(AbideHo111, HasThePublishedCounts) {
+  SKIP_WITHOUT("abide_ho111");
+  const Dataset dataset = load_dataset("abide_ho111");
+  EXPECT_EQ(dataset.labels.size(0), 871);
+  EXPECT_EQ(dataset.labels.sum().item<std::int64_t>(), 403);
+  EXPECT_EQ(dataset.schema.layout, Layout::graph(111));
+  EXPECT_LE(dataset.inputs.abs().max().item<float>(), 1);
+  // Region 82 is flat in 193 subjects.
+  at::Tensor flat = at::ones({871}, at::kBool);
+  for (std::int64_t other = 0; other < 111; ++other) {
+    if (other != 82)
+      flat = flat.logical_and(
+          dataset.inputs.select(1, edge_index(111, std::min<std::int64_t>(82, other), std::max<std::int64_t>(82, other))).eq(0));
+  }
+  EXPECT_EQ(flat.sum().item<std::int64_t>(), 193);
+}
+
+TEST(GraphDatasets, TheFoldsTestEveryGraphOnce) {
+  SKIP_WITHOUT("adhd");
+  std::vector<int> tested(83);
+  for (std::int64_t fold = 0; fold < 5; ++fold) {
+    const Dataset dataset = load_dataset("adhd(site=KKI)", {.fold = fold});
+    EXPECT_TRUE(dataset.test.size() == 16 || dataset.test.size() == 17) << dataset.test.size();
+    EXPECT_EQ(dataset.train.size() + dataset.validation.size() + dataset.test.size(), 83U);
+    for (const std::int64_t i : dataset.test) ++tested[static_cast<std::size_t>(i)];
+  }
+  EXPECT_EQ(tested, std::vector<int>(83, 1));
+  EXPECT_ERROR(load_dataset("adhd", {.fold = 7}), kUsage, "fold 7 does not exist");
+}
+
+}  // namespace
+}  // namespace holdfast
