@@ -30,6 +30,8 @@ struct ExplainTask {
   std::uint64_t seed = 0;
   const Schema* schema = nullptr;  // may be null: no groups then
   Rule rule = {};                  // a surrogate's rule; exact for everything that is reported
+  // Maps with their signs, from explainers that report magnitudes: attacks hold the clean signs fixed.
+  bool keep_signs = false;
 };
 
 struct Explanation {
@@ -57,7 +59,8 @@ class Explainer {
   virtual ~Explainer() = default;
 
   virtual Explanation attribute(const ExplainTask& task) const = 0;
-  // Throws kUsage when the explainer or the model cannot.
+  // Made from differentiable() unless the explainer knows a cheaper way. Throws kUsage when the explainer or the model
+  // cannot. Where maps are magnitudes, cotangents are pulled back with the signs of this point.
   virtual std::unique_ptr<Linearization> linearize(const ExplainTask& task) const;
   // The maps as a function that autograd can differentiate by the inputs and the model's parameters: for training.
   // `task.inputs` must require gradients. Throws kUsage when the explainer is not differentiable.

@@ -1,0 +1,26 @@
+#include "check.h"
+
+#include <torch/torch.h>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/raw_array.h"
+
+namespace holdfast {
+
+void check_task(const AttackTask& task) {
+  task.explainer.check(task.model);
+  task.metric.check(task.schema);
+  const std::vector<std::int64_t> expected = task.schema.layout.sample_shape();
+  const std::vector<std::int64_t> shape = task.inputs.sizes().slice(1).vec();
+  if (task.inputs.numel() != task.inputs.size(0) * task.schema.layout.inputs()) {
+    input_error("the samples have shape {}, the schema describes {}", to_string(shape), to_string(expected));
+  }
+  HOLDFAST_CHECK(task.targets.numel() == task.inputs.size(0) && task.sample_ids.numel() == task.inputs.size(0));
+}
+
+void check_differentiable(const AttackTask& task, const std::string& attack) {
+  if (!task.explainer.is_differentiable()) usage_error("{}: {} has no gradient to follow; use random", attack, task.explainer.name());
+  if (!task.model.capabilities().double_backward) usage_error("{}: the model cannot be differentiated twice; use random", attack);
+}
+
+}  // namespace holdfast

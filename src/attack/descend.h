@@ -1,0 +1,17 @@
+// One step of projected descent, the same for every attack that follows a gradient.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/attack/threat.h"
+
+namespace holdfast {
+
+// threat.project(points - step * direction, clean), where the direction is the gradient scaled so that a step has length
+// `step` in the threat's norm, whatever the gradient's size:
+//     l2    g / ||g||_2          l1    g / ||g||_1          linf    sign(g)
+// So steps of length s, T of them, stay within sT of the start by themselves. Frozen elements are taken out of the
+// gradient first. A sample whose gradient is zero or not finite stays where it is.
+at::Tensor descend(const ThreatModel& threat, const at::Tensor& points, const at::Tensor& gradient, const at::Tensor& clean, double step);
+
+}  // namespace holdfast

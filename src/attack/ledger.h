@@ -1,0 +1,72 @@
+// The keeper of an attack's iterates. It alone decides what counts: whether the prediction was preserved, what the metric
+// says, which iterate is returned, when a sample is done. Attacks only propose points.
+//
+// An iterate is preserved when its predicted class is the clean one's and the logit margin is at least kMargin, plus what
+// float32 cannot tell apart at the size of the logits. A label flip is another predicted class. first_swap is read at
+// preserved iterates.
+//     kWorst   keeps the preserved iterate with the worst value. Flipped iterates are skipped, the attack goes on. A sample is
+//              done when nothing is left to break.
+//     kLast    keeps the latest preserved iterate. A sample is done at its first label flip.
+//
+// Rows. The ledger starts with one row for each sample of the task. Samples that are done stay in the batch until an
+// eighth of it is; then shrink() says which rows to keep.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/attack/attack.h"
+#include "holdfast/metric/top_k.h"
+
+namespace holdfast {
+
+// The task's explanation at other inputs.
+ExplainTask explain_at(const AttackTask& task, const at::Tensor& inputs);
+
+class Ledger {
+ public:
+  // `clean` is the explanation at task.inputs, whose finite maps every iterate is held against. Throws kFailure when they
+  // are not finite. `select` is the task's unless the attack's iterates have no order.
+  Ledger(const AttackTask& task, const Explanation& clean, Select select);
+
+  bool finished() const { return running_ == 0; }
+  // Adds to the evaluations of every sample that is not done.
+  void charge(std::int64_t evaluations);
+  // The next iterate of every row, and the explanation there.
+  void record(const at::Tensor& iterates, const Explanation& explanation);
+  // Rows to keep, as an index on the task's device, when it is worth dropping the others; from then on rows are those.
+  std::optional<at::Tensor> shrink();
+
+  // What was found, explained afresh in one batch: maps, logits and values belong together.
+  AttackResult finish();
+
+ private:
+  struct Sample {
+    std::unique_ptr<PreparedMetric> metric;
+    std::optional<TopSet> top;  // until a feature has left it
+    std::int64_t predicted = 0;
+    bool done = false;
+  };
+
+  void judge(std::int64_t row, std::span<const double> logits, const at::Tensor& maps);
+  void take(std::int64_t sample, std::int64_t row, double value);
+  bool is_worse(double value, double than) const;
+  std::optional<MapView> fold_row(const at::Tensor& maps, std::int64_t row);
+  void stop(std::int64_t sample);
+
+  const AttackTask& task_;
+  const Select select_;
+  std::vector<Sample> samples_;
+  std::vector<SampleOutcome> outcomes_;
+  std::vector<std::int64_t> rows_;    // the sample of each row
+  std::vector<std::int64_t> taken_rows_, taken_samples_;  // of this iteration
+  std::vector<double> folded_;
+  at::Tensor perturbed_;
+  std::int64_t iteration_ = 0;
+  std::int64_t running_ = 0;
+};
+
+}  // namespace holdfast
