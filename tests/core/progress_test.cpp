@@ -1,0 +1,176 @@
+#include "holdfast/core/progress.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "../../src/core/progress_line.h"
+#include "holdfast/core/log.h"
+#include "support/captured.h"
+
+namespace holdfast {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr const char* kClear = "\r\x1b[K";
+
+// Longer than the time between two drawings.
+void wait_for_next_draw() { std::this_thread::sleep_for(std::chrono::milliseconds(120)); }
+
+class AtLevel {
+ public:
+  explicit AtLevel(LogLevel level) : old_(log_level()) { set_log_level(level); }
+  ~AtLevel() { set_log_level(old_); }
+  AtLevel(const AtLevel&) = delete;
+  AtLevel& operator=(const AtLevel&) = delete;
+
+ private:
+  LogLevel old_;
+};
+
+TEST(ProgressLine, TellsRateAndTimeLeft) {
+  ProgressLine line{.what = "attack", .unit = "samples", .total = 1000, .done = 250, .seconds = 10};
+  EXPECT_EQ(to_string(line), "attack: 25 % 250/1000 samples, 25 samples/s, 30 s left");
+  line.note = "loss 0.31";
+  EXPECT_EQ(to_string(line), "attack: 25 % 250/1000 samples, 25 samples/s, 30 s left, loss 0.31");
+}
+
+TEST(ProgressLine, TellsTheTimeItTook) {
+  EXPECT_EQ(to_string({.what = "train", .total = 8, .done = 8, .seconds = 2, .finished = true}), "train: 100 % 8/8, 4/s, 2.0 s");
+  EXPECT_EQ(to_string({.what = "train", .total = 8, .done = 0, .seconds = 7384, .finished = true}), "train: 0 % 0/8, 2:03 h");
+}
+
+TEST(ProgressLine, HundredPercentMeansAllOfIt) {
+  EXPECT_THAT(to_string({.what = "x", .total = 1000, .done = 999}), HasSubstr(" 99 %"));
+  EXPECT_THAT(to_string({.what = "x", .total = 1000, .done = 1000}), HasSubstr(" 100 %"));
+}
+
+TEST(ProgressLine, BytesAreShownInMegabytes) {
+  EXPECT_EQ(to_string({.what = "mnist", .unit = "B", .total = 40'000'000, .done = 10'000'000, .seconds = 4}),
+            "mnist: 25 % 10.0/40.0 MB, 2.5 MB/s, 12 s left");
+}
+
+TEST(ProgressLine, WhatWasThereBeforeDoesNotCountForTheRate) {
+  EXPECT_EQ(to_string({.what = "x", .total = 100, .done = 60, .before = 50, .seconds = 10}), "x: 60 % 60/100, 1/s, 40 s left");
+}
+
+TEST(ProgressLine, AnUnknownTotalIsLeftOut) { EXPECT_EQ(to_string({.what = "x", .unit = "rows", .done = 60, .seconds = 10}), "x: 60 rows, 6 rows/s"); }
+
+TEST(ProgressLine, LogsGetALineWhenBothTimeAndShareHavePassed) {
+  EXPECT_FALSE(log_line_due(29, 100, 100));
+  EXPECT_FALSE(log_line_due(31, 9, 100));
+  EXPECT_TRUE(log_line_due(31, 10, 100));
+  EXPECT_TRUE(log_line_due(31, 0, 0));
+}
+
+TEST(Progress, AShortJobIsOneLineInALog) {
+  const std::string text = captured_in_log([] {
+    Progress progress("explain", 1000, "samples");
+    for (int i = 0; i < 1000; ++i) progress.advance();
+  });
+  EXPECT_THAT(text, StartsWith("explain: 100 % 1000/1000 samples, "));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+  EXPECT_THAT(text, Not(HasSubstr("\r")));
+}
+
+TEST(Progress, OnATerminalOneLineIsRedrawn) {
+  const std::string text = captured_on_terminal([] {
+    Progress progress("explain", 4, "samples");
+    for (int i = 0; i < 4; ++i) {
+      wait_for_next_draw();
+      progress.advance();
+    }
+  });
+  EXPECT_THAT(text, StartsWith(std::string(kClear) + "explain: 25 % 1/4 samples, "));
+  EXPECT_THAT(text, HasSubstr(std::string(kClear) + "explain: 75 % 3/4 samples, "));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+  EXPECT_THAT(text, EndsWith("\n"));
+}
+
+TEST(Progress, TheLineFitsTheTerminal) {
+  const std::string text = captured_on_terminal(
+      [] {
+        Progress progress("h\u00e9h\u00e9", 4);
+        progress.note(std::string(200, 'x'));
+      },
+      20);
+  // 19 columns; the two accents take two bytes each.
+  EXPECT_EQ(text.size(), std::string(kClear).size() + 19 + 2 + std::string("\r\n").size()) << text;
+}
+
+TEST(Progress, MessagesGoAboveTheLine) {
+  const std::string text = captured_on_terminal([] {
+    Progress progress("train", 10);
+    wait_for_next_draw();
+    progress.set(5);
+    log_info("epoch {} done", 3);
+  });
+  // Cleared, the message, and the line drawn again below it.
+  EXPECT_THAT(text, HasSubstr(std::string(kClear) + "epoch 3 done\r\ntrain: 50 % 5/10"));
+}
+
+TEST(Progress, IsSilentWhenQuiet) {
+  const AtLevel quiet(LogLevel::kWarning);
+  const auto work = [] {
+    Progress progress("train", 10);
+    wait_for_next_draw();
+    progress.advance(10);
+  };
+  EXPECT_EQ(captured_in_log(work), "");
+  EXPECT_EQ(captured_on_terminal(work), "");
+}
+
+TEST(Progress, CountsFromSeveralThreads) {
+  const std::string text = captured_in_log([] {
+    Progress progress("work", 20000);
+    const auto work = [&] {
+      for (int i = 0; i < 10000; ++i) progress.advance();
+    };
+    std::jthread other(work);
+    work();
+    other.join();
+  });
+  EXPECT_THAT(text, StartsWith("work: 100 % 20000/20000"));
+}
+
+TEST(Log, LevelsDecideWhatIsSaid) {
+  const auto say_all = [] {
+    log_debug("d{}", 1);
+    log_info("i{}", 1);
+    log_warning("w{}", 1);
+    log_line(LogLevel::kError, "e1");
+  };
+  const auto said_at = [&](LogLevel level) {
+    const AtLevel here(level);
+    return captured_in_log(say_all);
+  };
+  EXPECT_EQ(said_at(LogLevel::kDebug), "debug: d1\ni1\nwarning: w1\nerror: e1\n");
+  EXPECT_EQ(said_at(LogLevel::kInfo), "i1\nwarning: w1\nerror: e1\n");
+  EXPECT_EQ(said_at(LogLevel::kWarning), "warning: w1\nerror: e1\n");
+  EXPECT_EQ(said_at(LogLevel::kError), "error: e1\n");
+  EXPECT_EQ(said_at(LogLevel::kSilent), "");
+}
+
+TEST(Log, LinesOfSeveralThreadsStayWhole) {
+  const std::string text = captured_in_log([] {
+    const auto say = [](char letter) {
+      for (int i = 0; i < 500; ++i) log_info("{}", std::string(50, letter));
+    };
+    std::jthread other(say, 'a');
+    say('b');
+  });
+  EXPECT_EQ(text.size(), 1000U * 51U);
+  for (std::size_t line = 0; line < 1000; ++line) {
+    EXPECT_EQ(std::count(text.begin() + static_cast<std::ptrdiff_t>(51 * line), text.begin() + static_cast<std::ptrdiff_t>(51 * line + 50), text[51 * line]), 50);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast
