@@ -1,0 +1,8 @@
+#include "holdfast/core/json.h"
+
+#include "fuzz.h"
+
+void holdfast::fuzz(std::span<const std::byte> input) {
+  const std::string written = dump_json(parse_json(std::string(as_text(input)), "input"));
+  require(dump_json(parse_json(written, "written")) == written);
+}

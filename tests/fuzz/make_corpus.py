@@ -1,0 +1,217 @@
+"""Writes the seeds of the fuzz targets: corpus/<target>/good_* are well formed, bad_* are not.
+
+usage: make_corpus.py            (needs numpy and Pillow; the files it writes are committed)
+"""
+
+import gzip
+import io
+import json
+import pathlib
+import struct
+import tarfile
+import zipfile
+import zlib
+
+import numpy as np
+from PIL import Image
+
+CORPUS = pathlib.Path(__file__).parent / "corpus"
+
+
+def write(target, name, content):
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def truncated(target, name, content):
+    write(target, f"good_{name}", content)
+    write(target, f"bad_truncated_{name}", content[: len(content) * 2 // 3])
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array)
+    return buffer.getvalue()
+
+
+def npy_with_header(header):
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+
+
+def make_npy():
+    grid = np.arange(6, dtype=np.float32).reshape(2, 3)
+    truncated("npy", "float32.npy", npy(grid))
+    truncated("npy", "fortran.npy", npy(np.asfortranarray(grid)))
+    truncated("npy", "big_endian.npy", npy(grid.astype(">i4")))
+    write("npy", "good_bool.npy", npy(np.array([True, False])))
+    write("npy", "good_scalar.npy", npy(np.array(3.5)))
+    write("npy", "good_empty.npy", npy(np.zeros((0, 4), dtype=np.int64)))
+    write("npy", "bad_huge.npy", npy_with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976,), }\n"))
+    write(
+        "npy",
+        "bad_overflow.npy",
+        npy_with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296), }\n"),
+    )
+    write("npy", "bad_object.npy", npy_with_header("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n"))
+    write("npy", "bad_magic.npy", b"\x93NUMPX\x01\x00")
+
+
+def safetensors(header, content):
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return struct.pack("<Q", len(text)) + text + content
+
+
+def make_safetensors():
+    weight = {"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]}
+    both = {"__metadata__": {"epoch": "3"}, "w": weight, "b": {"dtype": "I64", "shape": [1], "data_offsets": [8, 16]}}
+    truncated("safetensors", "two.safetensors", safetensors(both, bytes(16)))
+    write("safetensors", "good_none.safetensors", safetensors({}, b""))
+    write("safetensors", "bad_header_size.safetensors", struct.pack("<Q", 1 << 60) + b"{}")
+    write("safetensors", "bad_offsets.safetensors", safetensors({"w": {**weight, "data_offsets": [8, 0]}}, bytes(8)))
+    write("safetensors", "bad_shape.safetensors", safetensors({"w": {**weight, "shape": [1 << 40, 1 << 40]}}, bytes(8)))
+    write("safetensors", "bad_dtype.safetensors", safetensors({"w": {**weight, "dtype": "F12"}}, bytes(8)))
+    write("safetensors", "bad_json.safetensors", struct.pack("<Q", 4) + b"{{{{")
+
+
+def make_csv():
+    write("csv", "good_plain.csv", "a,b,c\n1,2,3\n4,5,6\n")
+    write("csv", "good_quoted.csv", 'name,"the, value"\r\n"say ""hi""","two\nlines"\r\n\r\n  x , y \r\n')
+    write("csv", "good_header_only.csv", "a,b")
+    write("csv", "bad_row.csv", "a,b\n1\n")
+    write("csv", "bad_quote.csv", 'a,b\n"1,2\n')
+    write("csv", "bad_after_quote.csv", 'a\n"1"2\n')
+    write("csv", "bad_nul.csv", b"a\n\0\n")
+    write("csv", "bad_empty.csv", "")
+
+
+def make_idx():
+    truncated("idx", "bytes.idx", b"\0\0\x08\x03" + struct.pack(">III", 2, 2, 2) + bytes(range(8)))
+    write("idx", "good_doubles.idx", b"\0\0\x0e\x01" + struct.pack(">Id", 1, 2.5))
+    write("idx", "good_none.idx", b"\0\0\x08\x02" + struct.pack(">II", 0, 28))
+    write("idx", "bad_huge.idx", b"\0\0\x0e\x04" + b"\xff" * 16)
+    write("idx", "bad_dimensions.idx", b"\0\0\x08\xff" + bytes(8))
+    write("idx", "bad_type.idx", b"\0\0\x0a\x01" + struct.pack(">IB", 1, 1))
+
+
+def make_images():
+    y, x = np.mgrid[0:9, 0:11]
+    rgb = Image.fromarray(np.stack([x * 20, y * 25, x * y * 2], axis=-1).astype(np.uint8))
+    alpha = rgb.copy()
+    alpha.putalpha(128)
+
+    def saved(image, kind, **options):
+        buffer = io.BytesIO()
+        image.save(buffer, kind, **options)
+        return buffer.getvalue()
+
+    truncated("ppm", "rgb.ppm", saved(rgb, "PPM"))
+    truncated("ppm", "grey.pgm", saved(rgb.convert("L"), "PPM"))
+    write("ppm", "good_comment.ppm", b"P6 # comment\n1 1\n#another\n15\n\x01\x02\x0f")
+    write("ppm", "bad_huge.ppm", "P6 99999999 99999999 255\n")
+    write("ppm", "bad_maximum.ppm", b"P5 1 1 3\n\x04")
+    write("ppm", "bad_no_height.ppm", "P6 4 #")
+
+    truncated("png", "rgb.png", saved(rgb, "PNG"))
+    truncated("png", "palette.png", saved(rgb.quantize(5), "PNG"))
+    truncated("png", "alpha.png", saved(alpha, "PNG"))
+    truncated("png", "bilevel.png", saved(rgb.convert("1"), "PNG"))
+    truncated("png", "grey16.png", saved(rgb.convert("L").convert("I;16"), "PNG"))
+    damaged = bytearray(saved(rgb, "PNG"))
+    damaged[-20] ^= 0xFF
+    write("png", "bad_checksum.png", bytes(damaged))
+    header = bytearray(saved(rgb, "PNG"))
+    header[16:24] = struct.pack(">II", 1 << 13, 1 << 13)
+    header[29:33] = struct.pack(">I", zlib.crc32(header[12:29]))
+    write("png", "bad_huge.png", bytes(header))
+
+    truncated("jpeg", "rgb.jpg", saved(rgb, "JPEG"))
+    truncated("jpeg", "grey.jpg", saved(rgb.convert("L"), "JPEG"))
+    truncated("jpeg", "progressive.jpg", saved(rgb, "JPEG", progressive=True))
+    truncated("jpeg", "cmyk.jpg", saved(rgb.convert("CMYK"), "JPEG"))
+    truncated("jpeg", "restart.jpg", saved(rgb, "JPEG", restart_marker_blocks=1))
+    whole = bytearray(saved(rgb, "JPEG"))
+    start = whole.index(b"\xff\xc0")
+    whole[start + 5 : start + 9] = struct.pack(">HH", 65000, 65000)
+    write("jpeg", "bad_huge.jpg", bytes(whole))
+    write("jpeg", "bad_empty.jpg", b"\xff\xd8\xff\xd9")
+
+
+def make_text():
+    write(
+        "config",
+        "good_audit.toml",
+        "seed = 1\nname = 'a'\n[attack]\nepsilon = 0.5\ntrace = true\nmetrics = ['l2', 'cosine']\nradii = [1, 2]\n"
+        "[[models]]\nname = 'b'\n\0seed=2\nattack.epsilon=3\nmodels.0.name=c\n",
+    )
+    write("config", "good_empty.toml", "")
+    write("config", "bad_unknown.toml", "sed = 1\n")
+    write("config", "bad_type.toml", "seed = 'one'\n")
+    write("config", "bad_range.toml", "[attack]\nepsilon = 0\n")
+    write("config", "bad_syntax.toml", "seed = = 1\n")
+    write("config", "bad_missing.toml", "[[models]]\n")
+    write("config", "bad_override.toml", "seed = 1\n\0seed\n")
+    write("config", "bad_nested.toml", "a = " + "[" * 300)
+
+    write("method", "good_plain", "er")
+    write("method", "good_options", " er( steps=5 , step_size=1e-3, pairs=next-k, layers=64x32, signed=true )")
+    write("method", "good_preset", "er(preset=tabular,steps=2)")
+    write("method", "bad_open", "er(steps=5")
+    write("method", "bad_value", "er(steps=0)")
+    write("method", "bad_option", "er(stepz=1)")
+    write("method", "bad_sizes", "er(layers=64x)")
+    write("method", "bad_empty", "")
+
+    write("json", "good_all.json", '{"a": [1, -2.5, 1e300, "x\\u00e9", true, null], "b": {}}')
+    write("json", "good_number.json", "7")
+    write("json", "bad_comma.json", '{"a": 1,}')
+    write("json", "bad_nested.json", "[" * 2000)
+    write("json", "bad_utf8.json", b'"\xff"')
+
+    vector = {
+        "layout": {"kind": "vector", "length": 3},
+        "features": [{"name": "age", "low": 0, "high": 1, "step": 0.5, "original": [17, 90]}, {"name": "f"}, {"name": "m"}],
+        "groups": [{"name": "sex", "columns": [1, 2]}],
+        "classes": ["no", "yes"],
+    }
+    write("schema", "good_vector.json", json.dumps(vector))
+    write("schema", "bad_layout.json", json.dumps({"layout": {"kind": "ring"}}))
+    write("schema", "bad_count.json", json.dumps({**vector, "features": vector["features"][:2]}))
+    write("schema", "bad_groups.json", json.dumps({**vector, "groups": [{"name": "sex", "columns": [1, 7]}]}))
+    write("schema", "bad_type.json", "[]")
+
+
+def make_archives():
+    truncated("gzip", "text.gz", gzip.compress(b"holdfast " * 20, mtime=0))
+    write("gzip", "bad_bomb.gz", gzip.compress(bytes(1 << 17), mtime=0))
+    write("gzip", "bad_magic.gz", b"\x1f\x8c" + bytes(20))
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name in ("a.txt", "long/" + "n" * 120 + ".txt"):
+            member = tarfile.TarInfo(name)
+            member.size = 5
+            archive.addfile(member, io.BytesIO(b"hello"))
+    content = buffer.getvalue()[:4096]
+    write("tar", "good_two.tar", content)
+    write("tar", "bad_truncated.tar", content[:700])
+    write("tar", "bad_checksum.tar", b"b" + content[1:])
+
+    for name, method in (("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", method) as archive:
+            archive.writestr(zipfile.ZipInfo("a.txt"), b"hello " * 10, compress_type=method)
+        truncated("zip", f"{name}.zip", buffer.getvalue())
+
+
+if __name__ == "__main__":
+    for seed in CORPUS.glob("*/*"):  # what a fuzzer found is named otherwise and stays
+        if seed.name.startswith(("good_", "bad_")):
+            seed.unlink()
+    make_npy()
+    make_safetensors()
+    make_csv()
+    make_idx()
+    make_images()
+    make_text()
+    make_archives()

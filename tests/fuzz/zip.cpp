@@ -1,0 +1,7 @@
+#include "holdfast/data/zip.h"
+
+#include "fuzz.h"
+
+void holdfast::fuzz(std::span<const std::byte> input) {
+  for (const ZipMember& member : parse_zip(input, "input")) require(extract(input, member, "input").size() == member.size);
+}
