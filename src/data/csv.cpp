@@ -78,6 +78,13 @@ Column read_labels_column(const ColumnReader& reader, const std::string& name, c
   return column;
 }
 
+// Columns are asked for by name, so a second one of the same name would silently be the first again.
+void refuse_repeated_names(std::vector<std::string> names, const std::string& path) {
+  std::sort(names.begin(), names.end());
+  const auto repeated = std::adjacent_find(names.begin(), names.end());
+  if (repeated != names.end()) input_error("{}: two columns are called '{}'", path, *repeated);
+}
+
 class Csv final : public DatasetLoader {
  public:
   explicit Csv(const Options& options)
@@ -100,6 +107,7 @@ class Csv final : public DatasetLoader {
   Dataset load(const LoadContext& context) const override {
     const CsvTable csv = read_csv(path_, {.separator = separator_});
     if (csv.rows.empty()) input_error("{} has no rows", path_);
+    refuse_repeated_names(csv.names, path_);
     const ColumnReader reader(csv, path_);
     const std::string label = label_.empty() ? csv.names.back() : label_;
     if (schema_.empty()) {

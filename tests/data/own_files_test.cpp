@@ -69,6 +69,8 @@ TEST_F(CsvFile, BadOnesAreOneSentence) {
                "holds 2 different numbers; classes are needed");
   EXPECT_ERROR(load_dataset("csv(path=" + write("d.csv", "x,y\n1,a\n2,b\n") + ",label=z)"), kInput, "z");
   EXPECT_ERROR(load_dataset("csv(path=" + write("e.csv", "y\na\nb\n") + ")"), kInput, "no column beside the label");
+  EXPECT_ERROR(load_dataset("csv(path=" + write("h.csv", "x,x,y\n1,2,a\n3,4,b\n") + ")"), kInput,
+               "h.csv: two columns are called 'x'");
   std::string names = "name,y\n";
   for (int i = 0; i < 201; ++i) names += "n" + std::to_string(i) + ",a\n";
   EXPECT_ERROR(load_dataset("csv(path=" + write("f.csv", names) + ")"), kInput,

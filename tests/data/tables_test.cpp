@@ -26,9 +26,10 @@ float value(const Dataset& dataset, std::int64_t row, const std::string& name) {
 }
 
 void expect_valid_rows(const Dataset& dataset) {
+  const at::Tensor columns_first = dataset.inputs.t().contiguous().to(at::kDouble);
   for (std::size_t i = 0; i < dataset.schema.features.size(); ++i) {
     const Feature& described = dataset.schema.features[i];
-    const at::Tensor column = dataset.inputs.select(1, static_cast<std::int64_t>(i)).to(at::kDouble);
+    const at::Tensor column = columns_first[static_cast<std::int64_t>(i)];
     // The box is exactly as large as the data.
     EXPECT_NEAR(column.min().item<double>(), described.low, 1e-6 * (1 + std::abs(described.low))) << described.name;
     EXPECT_NEAR(column.max().item<double>(), described.high, 1e-6 * (1 + std::abs(described.high))) << described.name;
