@@ -21,16 +21,17 @@ std::span<const double> values_of(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<double>(), static_cast<std::size_t>(tensor.numel())};
 }
 
-// log(p_c / (1 - p_c)) = l_c - log(sum over the other classes of exp(l)), for every class.
+// log(p_c / (1 - p_c)) for every class. A function of the differences of a row's logits, summed in ascending order: rows that
+// differ by a shift or by the order of the other classes stay tied.
 at::Tensor margins(const at::Tensor& logits) {
   const at::Tensor exact = as_double(logits);
-  const std::int64_t classes = exact.size(1);
-  std::vector<at::Tensor> columns;
-  for (std::int64_t c = 0; c < classes; ++c) {
-    const at::Tensor others = at::cat({exact.slice(1, 0, c), exact.slice(1, c + 1)}, 1);
-    columns.push_back(exact.select(1, c) - at::logsumexp(others, 1));
-  }
-  return at::stack(columns, 1);
+  const at::Tensor below = exact - std::get<0>(exact.max(1, /*keepdim=*/true));  // the highest is 0
+  const at::Tensor rest =
+      at::logsumexp(std::get<0>(below.sort(1)).slice(1, 0, -1), 1, /*keepdim=*/true);  // of all but the highest
+  // The others of a class below the highest have the highest among them: 1 + rest - own is at least 1, nothing cancels.
+  const at::Tensor others = at::log(rest.exp() + (1 - below.exp()));
+  const at::Tensor is_highest = at::arange(exact.size(1)) == predicted_class(exact).unsqueeze(1);
+  return below - at::where(is_highest, rest, others);
 }
 
 void check_finite(const at::Tensor& logits) {
@@ -71,10 +72,14 @@ Interval accuracy(const at::Tensor& logits, const at::Tensor& labels) {
 
 Interval auc(const at::Tensor& logits, const at::Tensor& labels) {
   check_shapes(logits, labels);
-  const at::Tensor scores = margins(logits), classes = labels.to(at::kCPU, at::kLong).contiguous();
+  const at::Tensor classes = labels.to(at::kCPU, at::kLong).contiguous();
   const std::span<const std::int64_t> truth(classes.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(classes.numel()));
-  if (logits.size(1) == 2) return binary_auc(values_of(scores.select(1, 1).contiguous()), truth);
-  return macro_auc(values_of(scores), truth, logits.size(1));
+  if (logits.size(1) > 2) {
+    const at::Tensor scores = margins(logits).contiguous();
+    return macro_auc(values_of(scores), truth, logits.size(1));
+  }
+  const at::Tensor exact = as_double(logits), scores = exact.select(1, 1) - exact.select(1, 0);
+  return binary_auc(values_of(scores), truth);
 }
 
 double cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {

@@ -14,7 +14,7 @@ TrainConfig read(const std::string& text, const std::vector<std::string>& overri
   return read_train_config(Config::parse(text, "train.toml", overrides));
 }
 
-const char* const kSynthetic = R"(seed = 3
+const char* const kSynthetic = R"toml(seed = 3
 [dataset]
 name = "synthetic(samples=300)"
 [model]
@@ -28,7 +28,7 @@ schedule = "cosine"
 [early_stopping]
 metric = "auc"
 patience = 7
-)";
+)toml";
 
 TrainConfig quiet(TrainConfig config) {
   config.options.show_progress = false;
@@ -90,15 +90,16 @@ TEST(TrainRun, RepeatsToTheSameBytes) {
 TEST(TrainRun, ReachesTheAccuracyBreastCancerAllows) {
   SKIP_WITHOUT("breast_cancer");
   const TempFolder folder;
-  const Json results = run_training(
-      quiet(read_train_config(Config::load(std::string(HOLDFAST_CONFIGS) + "/train_breast_cancer.toml"))), folder.path());
+  const Json results =
+      run_training(quiet(read_train_config(Config::load(std::string(HOLDFAST_SOURCE_DIR) + "/configs/train_breast_cancer.toml"))),
+                   folder.path());
   EXPECT_GT(results["test"]["accuracy"]["mean"], 0.93);
   EXPECT_GT(results["test"]["auc"]["mean"], 0.98);
 }
 
 TEST(TrainRun, ExampleConfigurationsAreValid) {
   for (const char* name : {"breast_cancer", "adult", "fashion_mnist"}) {
-    EXPECT_NO_THROW(read_train_config(Config::load(fmt::format("{}/train_{}.toml", HOLDFAST_CONFIGS, name)))) << name;
+    EXPECT_NO_THROW(read_train_config(Config::load(fmt::format("{}/configs/train_{}.toml", HOLDFAST_SOURCE_DIR, name)))) << name;
   }
 }
 
