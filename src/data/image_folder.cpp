@@ -62,13 +62,12 @@ std::map<std::string, std::int64_t> number_classes(const std::vector<Picture>& p
 class ImageFolder final : public DatasetLoader {
  public:
   explicit ImageFolder(const Options& options)
-      : path_(options.word("path")), size_(options.integer("size")), channels_(options.word("colour") == "grey" ? 1 : 3) {
-    if (path_.empty()) usage_error("image_folder needs a path: image_folder(path=FOLDER)");
-  }
+      : path_(options.word("path")), size_(options.integer("size")), channels_(options.word("colour") == "grey" ? 1 : 3) {}
 
   std::string found_at(const LoadContext&) const override { return folder_exists(path_) || file_exists(path_) ? path_ : ""; }
 
   Dataset load(const LoadContext& context) const override {
+    if (path_.empty()) usage_error("image_folder needs a path: image_folder(path=FOLDER)");
     const auto tree = open_tree(path_);
     const bool has_parts = has_folder(*tree, "train") && has_folder(*tree, "test");
     const std::vector<Picture> pictures = find_pictures(*tree, has_parts);

@@ -143,10 +143,11 @@ std::int64_t default_tile(const Layout& layout) {
 void check_cell(const CellTask& task) {
   task.explainer.check(task.model);
   task.metric.check(task.schema);
-  const AttackTask attack_task{.model = task.model, .explainer = task.explainer, .metric = task.metric, .threat = task.threat,
-                               .schema = task.schema, .inputs = task.inputs, .targets = task.targets, .sample_ids = task.sample_ids,
-                               .seed = task.seed, .select = task.select, .trace = task.trace};
-  task.attack.check(attack_task);
+  // Predicted classes are not known yet; which class is explained decides nothing here.
+  const at::Tensor targets = task.targets.defined() ? task.targets : at::zeros({task.inputs.size(0)}, at::kLong);
+  task.attack.check({.model = task.model, .explainer = task.explainer, .metric = task.metric, .threat = task.threat, .schema = task.schema,
+                     .inputs = task.inputs, .targets = targets, .sample_ids = task.sample_ids, .seed = task.seed, .select = task.select,
+                     .trace = task.trace});
 }
 
 CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* progress, const TileStore* store) {

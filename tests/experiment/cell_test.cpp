@@ -1,0 +1,131 @@
+// Cells: tiles side by side, stored and continued, on any device.
+#include "holdfast/experiment/cell.h"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "holdfast/core/files.h"
+#include "holdfast/core/interrupt.h"
+#include "holdfast/core/tensor.h"
+#include "support/errors.h"
+#include "support/temp_folder.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::int64_t kSamples = 23;
+
+struct Setting {
+  explicit Setting(at::Device device = at::kCPU)
+      : model(make_model(architectures().make("mlp(inputs=12,hidden=16,classes=3)")->build(1).to(device))),
+        explainer(explainers().make("saliency")),
+        attack(attacks().make("er(steps=15)")),
+        metric(metrics().make("top_k(k=3)")),
+        schema(Schema::of(Layout::vector(12))),
+        threat(ThreatModel::make(Norm::kL2, 0.4, std::pair(0.0, 1.0), schema)),
+        ids(at::arange(kSamples, at::kLong)),
+        inputs(random_uniform({12}, ids, 5, "cell test")) {}
+
+  CellTask task() const {
+    return {.model = *model, .explainer = *explainer, .attack = *attack, .metric = *metric, .threat = threat, .schema = schema, .inputs = inputs,
+            .targets = {}, .sample_ids = ids, .seed = 3};
+  }
+
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Explainer> explainer;
+  std::unique_ptr<Attack> attack;
+  std::unique_ptr<Metric> metric;
+  Schema schema;
+  ThreatModel threat;
+  at::Tensor ids, inputs;
+};
+
+bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
+  return a.sizes() == b.sizes() && std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
+}
+
+TEST(Cell, IsTheSameBytesForAnyNumberOfThreads) {
+  const Setting setting;
+  const CellResult one = run_cell(setting.task(), {.size = 4, .threads = 1});
+  const CellResult two = run_cell(setting.task(), {.size = 4, .threads = 2});
+  EXPECT_TRUE(same_bytes(one.perturbed, two.perturbed));
+  EXPECT_TRUE(same_bytes(one.moved_maps, two.moved_maps));
+  EXPECT_GT((one.perturbed - setting.inputs).abs().max().item<double>(), 0.01) << "the attack did nothing";
+}
+
+TEST(Cell, AgreesBetweenTileSizesUpToRounding) {
+  const Setting setting;
+  const CellResult whole = run_cell(setting.task(), {.size = kSamples, .threads = 1});
+  for (const std::int64_t size : {1, 7}) {
+    const CellResult tiled = run_cell(setting.task(), {.size = size, .threads = 1});
+    EXPECT_TRUE(at::allclose(tiled.original_maps, whole.original_maps, 1e-5, 1e-5));
+    EXPECT_EQ(tiled.samples.size(), whole.samples.size());
+  }
+}
+
+TEST(Cell, StoredTilesAreUsedAgainAndRoundTrip) {
+  const Setting setting;
+  const TempFolder folder;
+  const TileStore store(folder.path() + "/tiles");
+  const CellResult first = run_cell(setting.task(), {.size = 8, .threads = 1}, nullptr, &store);
+  EXPECT_TRUE(store.has(0) && store.has(2));
+  // Marks a stored tile: if the cell were computed again, the mark would be gone.
+  CellResult marked = store.load(1);
+  marked.samples[0].evaluations = 123456;
+  store.save(1, marked);
+  const CellResult second = run_cell(setting.task(), {.size = 8, .threads = 2}, nullptr, &store);
+  EXPECT_EQ(second.samples[8].evaluations, 123456);
+  EXPECT_TRUE(same_bytes(first.perturbed, second.perturbed));
+  for (std::size_t i = 0; i < first.samples.size(); ++i) EXPECT_EQ(first.samples[i].value, second.samples[i].value);
+}
+
+TEST(Cell, ADamagedTileIsOneSentence) {
+  const Setting setting;
+  const TempFolder folder;
+  const TileStore store(folder.path());
+  run_cell(setting.task(), {.size = 8, .threads = 1}, nullptr, &store);
+  write_atomic(folder.path() + "/000001.safetensors", std::string_view("not a tile"));
+  EXPECT_ERROR(run_cell(setting.task(), {.size = 8, .threads = 1}, nullptr, &store), kInput, "000001.safetensors");
+}
+
+TEST(Cell, StopsWhenInterrupted) {
+  const Setting setting;
+  request_interrupt();
+  EXPECT_ERROR(run_cell(setting.task(), {.size = 8, .threads = 2}), kInterrupted, "interrupted");
+  clear_interrupt();
+}
+
+TEST(Cell, MisfitsAreFoundBeforeAnyWork) {
+  Setting setting;
+  setting.metric = metrics().make("top_k(k=13)");
+  EXPECT_ERROR(check_cell(setting.task()), kUsage, "12 features");
+}
+
+TEST(FoldMaps, SumsTheMagnitudesOfChannels) {
+  const Schema schema = Schema::of(Layout::grid(2, 1, 2));
+  const MapBatch batch = fold_maps(at::tensor({1.0, -2.0, -3.0, 4.0}).view({1, 2, 1, 2}), schema);
+  EXPECT_EQ(std::vector<double>(batch[0].values.begin(), batch[0].values.end()), (std::vector<double>{4, 6}));
+}
+
+TEST(Cuda, ExplainsAndAttacksAsTheProcessorDoes) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA device";
+  const Setting cpu, cuda(at::Device(at::kCUDA, 0));
+  const ExplainedBatch expected = explain_all(*cpu.model, *cpu.explainer, cpu.schema, cpu.inputs, {}, cpu.ids, 0, {.size = 8});
+  const ExplainedBatch found = explain_all(*cuda.model, *cuda.explainer, cuda.schema, cuda.inputs, {}, cuda.ids, 0, {.size = 8});
+  EXPECT_TRUE(at::allclose(found.maps, expected.maps, 1e-4, 1e-6));
+  // run_cell verifies ball, box and class itself.
+  const CellResult attacked = run_cell(cuda.task(), {.size = 8});
+  const CellResult reference = run_cell(cpu.task(), {.size = 8});
+  EXPECT_TRUE(attacked.perturbed.is_cpu());
+  double cuda_mean = 0, cpu_mean = 0;
+  for (std::size_t i = 0; i < attacked.samples.size(); ++i) {
+    cuda_mean += attacked.samples[i].value / static_cast<double>(kSamples);
+    cpu_mean += reference.samples[i].value / static_cast<double>(kSamples);
+  }
+  EXPECT_NEAR(cuda_mean, cpu_mean, 0.05);
+}
+
+}  // namespace
+}  // namespace holdfast
