@@ -10,6 +10,8 @@ interface Point {
   attack: string;
   sample: number;
   value: number;
+  metric: string;
+  similarity: boolean; // higher means more alike
 }
 
 function points(run: Run): Point[] {
@@ -17,12 +19,14 @@ function points(run: Run): Point[] {
   run.samples.value.forEach((value, index) => {
     if (value == null) return;
     const row = run.results.rows[run.samples.row[index]];
-    result.push({ group: `${row.dataset}: ${row.explainer}, ${row.metric}`, model: row.model, attack: row.attack, sample: run.samples.sample[index], value });
+    result.push({ group: `${row.dataset}: ${row.explainer}, ${row.metric}`, model: row.model, attack: row.attack, sample: run.samples.sample[index], value, metric: row.metric, similarity: row.direction === "higher" });
   });
   return result;
 }
 
-function histogram(values: Point[], metric: string): HTMLElement {
+function histogram(values: Point[], metric: string, similarity: boolean): HTMLElement {
+  // Similarities share the axis from 0 to 1, so that models can be compared by eye.
+  const bin = similarity ? { extent: [0, 1.0001], step: 1 / 16 } : { maxbins: 16 };
   const spec = {
     data: { values },
     facet: {
@@ -35,9 +39,9 @@ function histogram(values: Point[], metric: string): HTMLElement {
       height: 54,
       mark: { type: "bar", color: "#1f6feb", opacity: 0.85 },
       encoding: {
-        x: { field: "value", type: "quantitative", bin: { maxbins: 16 }, title: metric },
+        x: { field: "value", type: "quantitative", bin, title: metric, axis: similarity ? { values: [0, 0.25, 0.5, 0.75, 1], format: ".2f" } : {} },
         y: { aggregate: "count", type: "quantitative", title: "samples", axis: { tickCount: 2 } },
-        tooltip: [{ field: "value", bin: { maxbins: 16 }, title: metric }, { aggregate: "count", title: "samples" }],
+        tooltip: [{ field: "value", bin, title: metric }, { aggregate: "count", title: "samples" }],
       },
     },
   };
@@ -45,6 +49,6 @@ function histogram(values: Point[], metric: string): HTMLElement {
 }
 
 export function distribution(run: Run): HTMLElement {
-  const parts = [...groupBy(points(run), (point) => point.group)].flatMap(([title, values]) => [h("h3", {}, title), histogram(values, title.slice(title.lastIndexOf(", ") + 2))]);
+  const parts = [...groupBy(points(run), (point) => point.group)].flatMap(([title, values]) => [h("h3", {}, title), histogram(values, values[0].metric, values[0].similarity)]);
   return h("section", {}, h("h2", {}, "Sample by sample"), ...parts);
 }

@@ -33,6 +33,16 @@ function card(sample: WorstSample, metric: string): HTMLElement {
     pictures ? h("div", { class: "pictures" }, ...pictures) : null, sample.bars ? bars(sample.bars) : null);
 }
 
+// The row to start with: the one that moved furthest on the scale from chance to identical.
+function mostBroken(run: Run): number {
+  const left = (index: number) => {
+    const row = run.results.rows[index];
+    return (row.adjusted ?? row.mean ?? Infinity) * (row.direction === "higher" ? 1 : -1);
+  };
+  const shown = run.results.rows.map((_, index) => index).filter((index) => run.worst[index]?.length);
+  return shown.reduce((best, index) => (left(index) < left(best) ? index : best));
+}
+
 export function worst(run: Run): HTMLElement {
   const place = h("div", { class: "cards wide" });
   const choice = h("select", { "aria-label": "model and attack" }) as HTMLSelectElement;
@@ -44,6 +54,7 @@ export function worst(run: Run): HTMLElement {
     place.replaceChildren(...run.worst[index].map((sample) => card(sample, run.results.rows[index].metric)));
   };
   if (!choice.options.length) return h("section", {});
+  choice.value = String(mostBroken(run));
   choice.addEventListener("change", show);
   show();
   return h("section", {}, h("h2", {}, "The worst samples"), h("p", {}, "The prediction is the same before and after. ", choice),

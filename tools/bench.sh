@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Runs every benchmark. Each compares its results with its rival's first and then prints a ratio of medians of interleaved
+# runs; the exit code is 1 when one is above its limit.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export OMP_NUM_THREADS=1
+failed=0
+run() { printf '\n== %s\n' "$*"; "$@" || failed=1; }
+run build/er_attack
+run build/network_forward
+run .venv/bin/python bench/decode_images.py
+exit $failed
