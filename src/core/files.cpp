@@ -138,6 +138,15 @@ class Sha256 {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
 
+// Room for what gzip data says it decompresses to (its last four bytes), as far as its own size makes that credible. One
+// byte more than that lets zlib see the end.
+std::size_t expected_size(std::span<const std::byte> data, std::size_t limit) {
+  constexpr std::size_t kMostExpansion = 1032;  // of a byte, by deflate
+  std::size_t claimed = 0;
+  for (std::size_t i = 1; i <= 4 && i <= data.size(); ++i) claimed = claimed << 8 | std::to_integer<std::size_t>(data[data.size() - i]);
+  return std::min({std::max<std::size_t>(claimed + 1, 1 << 16), data.size() * kMostExpansion + 1, limit + 1});
+}
+
 }  // namespace
 
 bool file_exists(const std::string& path) {
@@ -212,7 +221,7 @@ Bytes gunzip(std::span<const std::byte> data, const std::string& where, std::siz
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> guard(&stream, &inflateEnd);
 
   constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // zlib counts in 32 bits
-  Bytes result;
+  Bytes result(expected_size(data, limit));
   std::size_t read = 0, filled = 0;
   while (true) {
     if (filled == result.size()) {
