@@ -1,5 +1,6 @@
 // MNIST and the datasets in its form: four idx files, 60000 + 10000 grey images of 28 x 28, ten classes. The 10000 are the
 // official test set.
+#include <array>
 #include <span>
 #include <utility>
 
@@ -7,6 +8,7 @@
 
 #include "builtin.h"
 #include "holdfast/core/idx.h"
+#include "holdfast/core/tiles.h"
 #include "images.h"
 
 namespace holdfast {
@@ -46,7 +48,12 @@ class MnistLoader final : public DatasetLoader {
 
   Dataset load(const LoadContext& context) const override {
     const std::string folder = require_source(name_, source_, context.folder);
-    const Part train = read_part(folder, "train", limits_.train), test = read_part(folder, "t10k", limits_.test);
+    std::array<Part, 2> parts;
+    for_each_tile(2, 1, 0, [&](const Tile& tile) {
+      parts[static_cast<std::size_t>(tile.index)] =
+          tile.index == 0 ? read_part(folder, "train", limits_.train) : read_part(folder, "t10k", limits_.test);
+    });
+    const auto& [train, test] = parts;
     const std::int64_t height = train.images.shape[1], width = train.images.shape[2];
     if (test.images.shape[1] != height || test.images.shape[2] != width) {
       input_error("{}: training images are {} x {} pixels, test images {} x {}", folder, height, width, test.images.shape[1],
