@@ -1,9 +1,10 @@
 #include "holdfast/train/train_run.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "holdfast/core/files.h"
-#include "holdfast/core/log.h"
+#include "holdfast/core/tensor.h"
 #include "holdfast/model/model.h"
 
 namespace holdfast {
@@ -39,6 +40,18 @@ Json results_of(const TrainResult& result, const Dataset& dataset) {
   return json;
 }
 
+// What `explain`, `attack` and `audit` need to try the model: a sample of the test samples as plain arrays.
+void write_test_samples(const Dataset& dataset, const std::string& folder) {
+  constexpr std::size_t kMost = 1000;
+  std::vector<std::int64_t> rows = dataset.test;
+  rows.resize(std::min(rows.size(), kMost));
+  if (rows.empty()) return;
+  make_folders(folder);
+  write_tensor(folder + "/inputs.npy", dataset.inputs_of(rows));
+  write_tensor(folder + "/labels.npy", dataset.labels_of(rows));
+  write_json(folder + "/schema.json", to_json(dataset.schema));
+}
+
 }  // namespace
 
 Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine) {
@@ -54,6 +67,7 @@ Json run_training(const TrainConfig& config, const std::string& folder, const Js
   for (const EpochRecord& record : result.history) training += record.seconds;
 
   save_network(folder + "/model.safetensors", result.network, result.architecture);
+  write_test_samples(dataset, folder + "/test");
   const Json results = results_of(result, dataset);
   write_json(folder + "/results.json", results);
   Json manifest = {

@@ -1,6 +1,7 @@
 #include "holdfast/train/train_run.h"
 
 #include "holdfast/core/files.h"
+#include "holdfast/core/tensor.h"
 #include "holdfast/model/model.h"
 #include "support/datasets.h"
 #include "support/errors.h"
@@ -77,6 +78,11 @@ TEST(TrainRun, WritesAFolderThatLoads) {
   const auto model = load_model("mlp:" + run + "/model.safetensors");
   const at::Tensor logits = predict(*model->network(), dataset.inputs_of(dataset.test));
   EXPECT_EQ(results["test"], to_json(prediction_quality(logits, dataset.labels_of(dataset.test))));
+  // The arrays beside it are the test samples.
+  const at::Tensor samples = read_inputs(run + "/test/inputs.npy");
+  EXPECT_TRUE(at::equal(samples, dataset.inputs_of(dataset.test)));
+  EXPECT_TRUE(at::equal(read_labels(run + "/test/labels.npy", samples.size(0), 2), dataset.labels_of(dataset.test)));
+  EXPECT_EQ(read_schema(run + "/test/schema.json").layout, dataset.schema.layout);
 }
 
 TEST(TrainRun, RepeatsToTheSameBytes) {

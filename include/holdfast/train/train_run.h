@@ -6,6 +6,7 @@
 //     results.json             accuracy and AUC of the test and validation samples with 95 % intervals; no times: the same
 //                              bytes for every run of the same configuration on one kind of machine
 //     manifest.json            resolved configuration, dataset, machine and timings
+//     test/                    inputs.npy, labels.npy and schema.json of the first 1000 test samples, to try the model on
 //
 // A folder whose training is finished is not trained again: its files are written anew from the checkpoint.
 #pragma once
