@@ -109,15 +109,15 @@ RawArray to_raw(const at::Tensor& tensor) {
   return array;
 }
 
-at::Tensor read_inputs(const std::string& path, bool keep_double) {
+at::Tensor read_inputs(const std::string& path, const ReadOptions& options) {
   RawArray array = read_npy(path);
   if (array.type == ElementType::kBool) input_error("{}: has bool elements; inputs must be numbers", path);
   if (array.shape.empty()) input_error("{}: holds a single number; inputs need an axis of samples", path);
   if (array.count() == 0) input_error("{}: is empty, its shape is {}", path, to_string(array.shape));
   const at::Tensor original = to_tensor(std::move(array));
-  const bool stays = keep_double && original.scalar_type() == at::kDouble;
-  const at::Tensor inputs = original.to(stays ? at::kDouble : at::kFloat);
-  check_finite(inputs, original, path);
+  const bool fits_float = original.is_floating_point() && original.scalar_type() != at::kDouble;
+  const at::Tensor inputs = original.to(options.keep_double && !fits_float ? at::kDouble : at::kFloat);
+  if (!options.allow_non_finite) check_finite(inputs, original, path);
   return inputs;
 }
 

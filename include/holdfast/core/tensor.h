@@ -15,9 +15,13 @@ namespace holdfast {
 at::Tensor to_tensor(RawArray array);
 RawArray to_raw(const at::Tensor& tensor);
 
-// Reads X.npy as inputs: floating or integer types become float32 (float64 stays when `keep_double`). Refuses empty arrays
-// and, naming the first, non-finite values. Throws kInput.
-at::Tensor read_inputs(const std::string& path, bool keep_double = false);
+struct ReadOptions {
+  bool keep_double = false;       // float64 stays and integers become float64
+  bool allow_non_finite = false;  // the caller counts them
+};
+// Reads X.npy as inputs: floating or integer types become float32. Refuses empty arrays and, naming the first, non-finite
+// values. Throws kInput.
+at::Tensor read_inputs(const std::string& path, const ReadOptions& options = {});
 // Reads T.npy as class labels: integers, one for each of `samples`, in [0, classes) when classes > 0. Throws kInput.
 at::Tensor read_labels(const std::string& path, std::int64_t samples, std::int64_t classes = 0);
 void write_tensor(const std::string& path, const at::Tensor& tensor);  // npy, atomic
