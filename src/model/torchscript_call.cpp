@@ -17,11 +17,18 @@ at::Scalar as_scalar(const Symbol& symbol, const Call& call) {
 
 }  // namespace
 
-std::int64_t as_integer(const Symbol& symbol, const Call& call) { return as_scalar(symbol, call).toLong(); }
+std::int64_t as_integer(const Symbol& symbol, const Call& call) {
+  return as_scalar(symbol, call).toLong();
+}
 
-const Symbol& Call::symbol(const char* argument) const { return importer_.symbol(node_->namedInput(argument)); }
+const Symbol& Call::symbol(const char* argument) const {
+  if (!has(argument)) refuse(fmt::format("has no '{}', as the known form has", argument));
+  return importer_.symbol(node_->namedInput(argument));
+}
 
-bool Call::is_tensor(const char* argument) const { return std::holds_alternative<Tracked>(symbol(argument).is); }
+bool Call::is_tensor(const char* argument) const {
+  return std::holds_alternative<Tracked>(symbol(argument).is);
+}
 
 bool Call::is_none(const char* argument) const {
   const auto* known = std::get_if<Known>(&symbol(argument).is);
@@ -34,7 +41,9 @@ const Tracked& Call::tracked(const char* argument) const {
   return *tracked;
 }
 
-int Call::tensor(const char* argument) const { return tracked(argument).cell->node; }
+int Call::tensor(const char* argument) const {
+  return tracked(argument).cell->node;
+}
 
 at::Tensor Call::constant(const char* argument) const {
   const auto* known = std::get_if<Known>(&symbol(argument).is);
@@ -51,9 +60,13 @@ std::int64_t Call::integer(const char* argument) const {
   return as_integer(symbol(argument), *this);
 }
 
-double Call::real(const char* argument) const { return as_scalar(symbol(argument), *this).toDouble(); }
+double Call::real(const char* argument) const {
+  return as_scalar(symbol(argument), *this).toDouble();
+}
 
-bool Call::flag(const char* argument) const { return as_scalar(symbol(argument), *this).toBool(); }
+bool Call::flag(const char* argument) const {
+  return as_scalar(symbol(argument), *this).toBool();
+}
 
 std::string Call::text(const char* argument) const {
   const auto* known = std::get_if<Known>(&symbol(argument).is);
@@ -84,20 +97,30 @@ std::int64_t Call::dimension(const char* argument, const char* of) const {
   const auto rank = static_cast<std::int64_t>(shape(of).size());
   const std::int64_t dim = integer(argument);
   const std::int64_t from_front = dim < 0 ? dim + rank : dim;
-  if (from_front < 1 || from_front >= rank) refuse(from_front == 0 ? "works across the samples of a batch" : "names a dimension that is not there");
+  if (from_front == 0) refuse("works across the samples of a batch");
+  if (from_front < 0 || from_front >= rank) misfit("names a dimension that is not there");
   return from_front;
 }
 
 std::string Call::owner(const char* weight) const {
+  if (!has(weight)) return {};
   const std::string name = node_->namedInput(weight)->debugName();
   const std::size_t end = name.find(".weight");
   if (end == std::string::npos || !name.starts_with("self.") || end <= 5) return {};
   return name.substr(5, end - 5);
 }
 
-void Call::refuse(const std::string& why) const {
+std::string Call::sentence(const std::string& why) const {
   const std::string place = place_of(node_);
-  throw NotReadable(fmt::format("operation {}{} {}", node_->kind().toQualString(), place.empty() ? "" : " at " + place, why));
+  return fmt::format("operation {}{} {}", node_->kind().toQualString(), place.empty() ? "" : " at " + place, why);
+}
+
+void Call::refuse(const std::string& why) const {
+  throw NotReadable(sentence(why));
+}
+
+void Call::misfit(const std::string& why) const {
+  throw DoesNotFit(sentence(why));
 }
 
 }  // namespace holdfast::torchscript

@@ -42,7 +42,8 @@ void add_images(std::vector<Shape>& shapes, const Shape& before) {
 void add_vectors(std::vector<Shape>& shapes, std::int64_t length) {
   shapes.push_back({length});
   for (const std::int64_t channels : {1, 3}) {
-    const auto side = static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(length) / static_cast<double>(channels))));
+    const auto side =
+        static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(length) / static_cast<double>(channels))));
     if (side > 1 && channels * side * side == length) shapes.push_back({channels, side, side});
   }
   shapes.push_back({2, length});
@@ -52,7 +53,7 @@ void add_vectors(std::vector<Shape>& shapes, std::int64_t length) {
 std::vector<Shape> shapes_for(const JitNode* node) {
   std::vector<Shape> shapes;
   const std::string name = node->kind().toQualString();
-  if (name == "aten::conv2d" || name == "aten::_convolution" || name == "aten::convolution") {
+  if (name == "aten::conv2d" || name.starts_with("aten::_convolution") || name == "aten::convolution") {
     const auto weight = constant_input(node, "weight");
     if (!weight || weight->dim() != 4) return {};
     const std::int64_t channels = weight->size(1) * groups_of(node);

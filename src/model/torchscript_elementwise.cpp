@@ -60,9 +60,13 @@ int add_hardsigmoid(const Call& call) {
   return importer.add(op::Multiply{1.0 / 6}, {clamped});
 }
 
-Symbol hardsigmoid(const Call& call) { return call.importer().fresh(add_hardsigmoid(call)); }
+Symbol hardsigmoid(const Call& call) {
+  return call.importer().fresh(add_hardsigmoid(call));
+}
 
-Symbol hardswish(const Call& call) { return call.add(op::Product{}, {call.tensor("self"), add_hardsigmoid(call)}); }
+Symbol hardswish(const Call& call) {
+  return call.add(op::Product{}, {call.tensor("self"), add_hardsigmoid(call)});
+}
 
 // A constant beside x: one number, a vector of channels (dimension 1), or an array of a sample's shape.
 at::Tensor beside(const Call& call, const at::Tensor& constant, int x) {
@@ -86,7 +90,9 @@ Symbol affine(const Call& call, int x, const at::Tensor& scale, const at::Tensor
   return importer.fresh(result);
 }
 
-at::Tensor number(const Call& call, double value) { return at::scalar_tensor(value, call.importer().dtype()); }
+at::Tensor number(const Call& call, double value) {
+  return at::scalar_tensor(value, call.importer().dtype());
+}
 
 // matmul + bias is one linear layer when nothing else reads the product.
 bool becomes_bias(const Call& call, const char* self, const at::Tensor& shift) {
@@ -108,7 +114,9 @@ int same_rank(const Call& call, const char* argument) {
   return call.tensor(argument);
 }
 
-int scaled(const Call& call, int x, double factor) { return factor == 1 ? x : call.importer().add(op::Multiply{factor}, {x}); }
+int scaled(const Call& call, int x, double factor) {
+  return factor == 1 ? x : call.importer().add(op::Multiply{factor}, {x});
+}
 
 Symbol add(const Call& call, double sign) {
   const double factor = sign * call.real("alpha");
@@ -142,10 +150,13 @@ Symbol div(const Call& call) {
   return times(call, "self", call.constant("other").to(at::kDouble).reciprocal());
 }
 
-Symbol square(const Call& call) { return call.add(op::Product{}, {call.tensor("self"), call.tensor("self")}); }
+Symbol square(const Call& call) {
+  return call.add(op::Product{}, {call.tensor("self"), call.tensor("self")});
+}
 
 Symbol power(const Call& call) {
-  if (call.is_tensor("exponent") || call.constant("exponent").numel() != 1 || call.real("exponent") != 2) call.refuse("is not a square");
+  if (call.is_tensor("exponent") || call.constant("exponent").numel() != 1 || call.real("exponent") != 2)
+    call.refuse("is not a square");
   return square(call);
 }
 

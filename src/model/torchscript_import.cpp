@@ -3,8 +3,6 @@
 #include <torch/csrc/jit/ir/constants.h>
 
 #include "holdfast/core/error.h"
-#include "operations.h"
-#include "tensors.h"
 
 namespace holdfast::torchscript {
 namespace {
@@ -16,7 +14,9 @@ using JitNode = torch::jit::Node;
 // Any number above one does: what counts is that nothing mistakes a real size for it.
 constexpr std::int64_t kBatch = 2;
 
-const Known* known(const Symbol& symbol) { return std::get_if<Known>(&symbol.is); }
+const Known* known(const Symbol& symbol) {
+  return std::get_if<Known>(&symbol.is);
+}
 
 bool is_known_list(const Symbol& symbol) {
   const auto* sequence = std::get_if<Sequence>(&symbol.is);
@@ -37,17 +37,16 @@ Known as_known(const Symbol& symbol, const Value* value) {
   return {at::IValue(list), from_shape};
 }
 
-bool only_raises(const Block* block) {
+bool raises(const Block* block) {
   return std::any_of(block->nodes().begin(), block->nodes().end(),
                      [](const JitNode* node) { return node->kind() == torch::jit::prim::RaiseException; });
 }
 
-bool has_nodes(const Block* block) { return block->nodes().begin() != block->nodes().end(); }
-
 // Operations that change nothing about a value: what they give is what they got.
 bool passes_through(const JitNode* node) {
-  static const std::unordered_set<std::string> kNames = {"prim::NumToTensor", "aten::Int",           "aten::ScalarImplicit",
-                                                         "aten::IntImplicit", "prim::unchecked_cast", "prim::unchecked_unwrap_optional"};
+  static const std::unordered_set<std::string> kNames = {"prim::NumToTensor",    "aten::Int",
+                                                         "aten::ScalarImplicit", "aten::IntImplicit",
+                                                         "prim::unchecked_cast", "prim::unchecked_unwrap_optional"};
   return kNames.count(node->kind().toQualString()) > 0;
 }
 
@@ -57,7 +56,7 @@ Importer::Importer(const std::vector<std::int64_t>& sample_shape, at::ScalarType
   std::vector<std::int64_t> shape = {kBatch};
   shape.insert(shape.end(), sample_shape.begin(), sample_shape.end());
   nodes_.push_back({"input", op::Input{}, {}});
-  values_.push_back(at::empty(shape, at::TensorOptions(at::kMeta).dtype(dtype)));
+  shapes_.push_back(shape);
 }
 
 void Importer::read(const torch::jit::Graph& graph, const torch::jit::Module& module) {
@@ -106,15 +105,11 @@ const Symbol& Importer::symbol(const Value* value) const {
 }
 
 int Importer::add(Operation operation, std::vector<int> inputs, const std::string& name) {
-  Operation shapes = operation;
-  visit_tensors(shapes, [](const char*, at::Tensor& tensor, TensorRole) { tensor = tensor.to(at::kMeta); });
-  try {
-    values_.push_back(evaluate(shapes, Operands(values_, inputs)));
-  } catch (const std::exception& error) {
-    throw NotReadable(fmt::format("{}: {}", operation_name(operation), essence(error.what())));
-  }
-  const at::Tensor& value = values_.back();
-  if (value.dim() < 1 || value.size(0) != kBatch) throw NotReadable(operation_name(operation) + " mixes the samples of a batch");
+  std::vector<at::IntArrayRef> read;
+  for (const int input : inputs) read.push_back(shape(input));
+  std::vector<std::int64_t> result = shape_after(operation, read);
+  if (result.empty() || result[0] != kBatch) throw NotReadable(operation_name(operation) + " mixes the samples of a batch");
+  shapes_.push_back(std::move(result));
   const std::string base = name.empty() ? operation_name(operation) : name;
   std::string unique = name.empty() ? fmt::format("{}_{}", base, nodes_.size()) : base;
   for (int copy = 2; !names_.insert(unique).second; ++copy) unique = fmt::format("{}_{}", base, copy);
@@ -122,7 +117,9 @@ int Importer::add(Operation operation, std::vector<int> inputs, const std::strin
   return static_cast<int>(nodes_.size()) - 1;
 }
 
-Symbol Importer::fresh(int node) { return {Tracked{std::make_shared<Cell>(Cell{node, storages_++})}}; }
+Symbol Importer::fresh(int node) {
+  return {Tracked{std::make_shared<Cell>(Cell{node, storages_++})}};
+}
 
 Symbol Importer::view_of(const Tracked& base, int node) {
   if (base.cell->node == node) return {base};
@@ -148,6 +145,7 @@ void Importer::read_node(const JitNode* node) {
   if (in_place) name.pop_back();
   const Call call(*this, node);
   const OperationReader reader = find_reader(name);
+  if (reader == nullptr && reads_batch_size(node)) call.refuse("depends on the number of samples");
   if (reader == nullptr) call.refuse("is not known");
   Symbol result = reader(call);
   if (in_place) return write_in_place(node, result);
@@ -155,16 +153,32 @@ void Importer::read_node(const JitNode* node) {
   call.refuse("gives several values");
 }
 
+bool Importer::reads_batch_size(const JitNode* node) const {
+  return std::any_of(node->inputs().begin(), node->inputs().end(),
+                     [&](const Value* input) { return std::holds_alternative<BatchSize>(symbol(input).is); });
+}
+
 void Importer::read_branch(const JitNode* node) {
   const Known* condition = known(symbol(node->input()));
-  if (condition == nullptr || !condition->value.isBool()) Call(*this, node).refuse("depends on the values or the number of samples");
+  if (condition == nullptr || !condition->value.isBool()) Call(*this, node).refuse("depends on the values of the samples");
   const bool taken = condition->value.toBool();
   const Block* chosen = node->blocks()[taken ? 0 : 1];
   const Block* other = node->blocks()[taken ? 1 : 0];
-  const bool assertion = only_raises(other) && node->outputs().empty() && !has_nodes(chosen);
-  if (condition->from_shape && !assertion) depends_on_shape_ = true;
+  // Where the other way is an error there is but one way. A condition made of conditions says how it came about; anything
+  // else that was chosen by a size holds for samples of this shape only.
+  const bool by_shape = condition->from_shape && !raises(other);
+  const std::size_t nodes_before = nodes_.size();
   read_block(chosen);
-  for (std::size_t i = 0; i < node->outputs().size(); ++i) bind(node->outputs()[i], Symbol(symbol(chosen->outputs()[i])));
+  bool only_known = nodes_.size() == nodes_before;
+  for (std::size_t i = 0; i < node->outputs().size(); ++i) {
+    Symbol result = symbol(chosen->outputs()[i]);
+    if (auto* held = std::get_if<Known>(&result.is))
+      held->from_shape = held->from_shape || by_shape;
+    else
+      only_known = false;
+    bind(node->outputs()[i], std::move(result));
+  }
+  if (by_shape && !only_known) depends_on_shape_ = true;
 }
 
 bool Importer::fold(const JitNode* node) {

@@ -1,6 +1,6 @@
 // Reading a TorchScript graph into a Network: a walk over the graph's nodes in which every value is either known (a weight, an
-// option), the batch size, or the value of a Network's node. Shapes come from running each operation on tensors without
-// data, so a size in the middle of the graph is a plain number.
+// option), the batch size, or the value of a Network's node. The shapes of all values follow from that of a sample, so a
+// size in the middle of the graph is a plain number.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,12 @@ class NotReadable : public std::exception {
 
  private:
   std::string reason_;
+};
+
+// The shape of the samples does not go through; another one may.
+class DoesNotFit : public NotReadable {
+ public:
+  using NotReadable::NotReadable;
 };
 
 // The node that holds a tensor now. Values that are one tensor share a cell, so that an in-place operation moves them all.
@@ -64,14 +70,14 @@ class Importer {
 
   // For operations (torchscript_operations.cpp):
   const Symbol& symbol(const torch::jit::Value* value) const;
-  // Appends a node; `name` may be empty. A shape that does not go through throws NotReadable.
+  // Appends a node; `name` may be empty. Throws DoesNotFit.
   int add(Operation operation, std::vector<int> inputs, const std::string& name = {});
-  at::IntArrayRef shape(int node) const { return values_[static_cast<std::size_t>(node)].sizes(); }
+  at::IntArrayRef shape(int node) const { return shapes_[static_cast<std::size_t>(node)]; }
   Node& node(int position) { return nodes_[static_cast<std::size_t>(position)]; }
   at::ScalarType dtype() const { return dtype_; }
   void set_depends_on_shape() { depends_on_shape_ = true; }
-  Symbol fresh(int node);                           // a new tensor
-  Symbol view_of(const Tracked& base, int node);    // one that shares memory with another
+  Symbol fresh(int node);                         // a new tensor
+  Symbol view_of(const Tracked& base, int node);  // one that shares memory with another
 
  private:
   void read_block(const torch::jit::Block* block);
@@ -79,17 +85,21 @@ class Importer {
   void read_branch(const torch::jit::Node* node);
   bool read_structure(const torch::jit::Node* node);  // lists, tuples, sizes; false: it is something else
   bool fold(const torch::jit::Node* node);            // everything it reads is known; false: it is not
+  bool reads_batch_size(const torch::jit::Node* node) const;
   void write_in_place(const torch::jit::Node* node, const Symbol& result);
   void bind(const torch::jit::Value* value, Symbol symbol) { symbols_[value] = std::move(symbol); }
 
   std::vector<Node> nodes_;
-  std::vector<at::Tensor> values_;  // of each node, without data
+  std::vector<std::vector<std::int64_t>> shapes_;  // of each node's value
   std::unordered_map<const torch::jit::Value*, Symbol> symbols_;
   std::unordered_set<std::string> names_;
   at::ScalarType dtype_;
   int storages_ = 0;
   bool depends_on_shape_ = false;
 };
+
+// The shape of what an operation gives, from those of what it reads. Throws DoesNotFit.
+std::vector<std::int64_t> shape_after(const Operation& operation, const std::vector<at::IntArrayRef>& read);
 
 // One operation of the graph, its arguments by name.
 class Call {
@@ -99,9 +109,9 @@ class Call {
   Importer& importer() const { return importer_; }
   const torch::jit::Node* node() const { return node_; }
   bool has(const char* argument) const { return node_->hasNamedInput(argument); }
-  bool is_tensor(const char* argument) const;   // a value of the network, not a constant
+  bool is_tensor(const char* argument) const;  // a value of the network, not a constant
   bool is_none(const char* argument) const;
-  int tensor(const char* argument) const;       // its node
+  int tensor(const char* argument) const;  // its node
   const Tracked& tracked(const char* argument) const;
   at::IntArrayRef shape(const char* argument) const { return importer_.shape(tensor(argument)); }
   at::Tensor constant(const char* argument) const;  // undefined for None; numbers become tensors
@@ -121,8 +131,12 @@ class Call {
   }
   // "operation aten::clamp (net.py:3) <why>"
   [[noreturn]] void refuse(const std::string& why) const;
+  // The same for what another shape of samples may cure: throws DoesNotFit.
+  [[noreturn]] void misfit(const std::string& why) const;
 
  private:
+  std::string sentence(const std::string& why) const;
+
   Importer& importer_;
   const torch::jit::Node* node_;
 };

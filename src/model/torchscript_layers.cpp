@@ -26,7 +26,8 @@ at::Tensor matrix(const Call& call, const char* argument) {
 }
 
 Symbol linear(const Call& call) {
-  return call.add(op::Linear{matrix(call, "weight"), vector_or_undefined(call, "bias")}, {call.tensor("input")}, call.owner("weight"));
+  return call.add(op::Linear{matrix(call, "weight"), vector_or_undefined(call, "bias")}, {call.tensor("input")},
+                  call.owner("weight"));
 }
 
 // bias + x W
@@ -37,7 +38,8 @@ Symbol addmm(const Call& call) {
 
 Symbol matmul(const Call& call, const char* right) {
   if (!call.is_tensor(right)) return call.add(op::Linear{matrix(call, right).t().contiguous(), {}}, {call.tensor("self")});
-  if (call.shape("self").size() < 3 || call.shape("self").size() != call.shape(right).size()) call.refuse("mixes the samples of a batch");
+  if (call.shape("self").size() < 3 || call.shape("self").size() != call.shape(right).size())
+    call.refuse("mixes the samples of a batch");
   return call.add(op::MatMul{}, {call.tensor("self"), call.tensor(right)});
 }
 
@@ -67,8 +69,10 @@ Symbol conv2d(const Call& call) {
 }
 
 Symbol batch_norm(const Call& call) {
-  op::BatchNorm norm{.weight = vector_or_undefined(call, "weight"), .bias = vector_or_undefined(call, "bias"),
-                     .mean = vector_or_undefined(call, "running_mean"), .variance = vector_or_undefined(call, "running_var")};
+  op::BatchNorm norm{.weight = vector_or_undefined(call, "weight"),
+                     .bias = vector_or_undefined(call, "bias"),
+                     .mean = vector_or_undefined(call, "running_mean"),
+                     .variance = vector_or_undefined(call, "running_var")};
   if (call.flag("training") || !norm.mean.defined() || !norm.variance.defined()) call.refuse("uses the batch's statistics");
   norm.epsilon = call.real("eps");
   if (!call.is_none("momentum")) norm.momentum = call.real("momentum");
@@ -109,7 +113,9 @@ Symbol avg_pool2d(const Call& call) {
   return call.add(pool, {call.tensor("self")});
 }
 
-Symbol adaptive_avg_pool2d(const Call& call) { return call.add(op::AdaptiveAvgPool2d{both(call, "output_size")}, {call.tensor("self")}); }
+Symbol adaptive_avg_pool2d(const Call& call) {
+  return call.add(op::AdaptiveAvgPool2d{both(call, "output_size")}, {call.tensor("self")});
+}
 
 Symbol mean(const Call& call) {
   if (!call.has("dim") || call.is_none("dim")) call.refuse("works across the samples of a batch");
@@ -133,6 +139,7 @@ const ReaderTable& layer_readers() {
       {"aten::bmm", [](const Call& call) { return matmul(call, "mat2"); }},
       {"aten::conv2d", conv2d},
       {"aten::_convolution", conv2d},
+      {"aten::_convolution_mode", conv2d},
       {"aten::convolution", conv2d},
       {"aten::batch_norm", batch_norm},
       {"aten::max_pool2d", max_pool2d},

@@ -66,16 +66,18 @@ class ScriptedNetwork final : public Model {
   std::unique_ptr<Model> in_double() const override {
     Script script = script_;
     script.dtype = at::kDouble;
-    auto copy = std::make_unique<ScriptedNetwork>(std::move(script), Imported{imported_.network.to(at::kDouble), imported_.sample_shape,
-                                                                             imported_.depends_on_shape});
+    auto copy = std::make_unique<ScriptedNetwork>(
+        std::move(script), Imported{imported_.network.to(at::kDouble), imported_.sample_shape, imported_.depends_on_shape});
     copy->set_name(name());
     return copy;
   }
 
   std::string describe() const override {
-    return fmt::format("{}: a TorchScript file, read into a network of {} operations ({}); {}. Checked against the file on samples of shape {}.{}",
-                       script_.path, imported_.network.nodes().size() - 1, counted_operations(), described_size(script_),
-                       to_string(imported_.sample_shape), described_notes(script_));
+    return fmt::format(
+        "{}: a TorchScript file, read into a network of {} operations ({}); {}. Checked against the file on samples of shape "
+        "{}.{}",
+        script_.path, imported_.network.nodes().size() - 1, counted_operations(), described_size(script_),
+        to_string(imported_.sample_shape), described_notes(script_));
   }
 
  private:
@@ -85,8 +87,10 @@ class ScriptedNetwork final : public Model {
     for (const Node& node : imported_.network.nodes()) {
       const std::string kind = operation_name(node.operation);
       const auto found = std::find_if(counts.begin(), counts.end(), [&](const auto& entry) { return entry.first == kind; });
-      if (found != counts.end()) ++found->second;
-      else if (kind != "input") counts.emplace_back(kind, 1);
+      if (found != counts.end())
+        ++found->second;
+      else if (kind != "input")
+        counts.emplace_back(kind, 1);
     }
     std::vector<std::string> parts;
     for (const auto& [kind, count] : counts) parts.push_back(count == 1 ? kind : fmt::format("{} x {}", kind, count));
@@ -123,11 +127,13 @@ class OpaqueScript final : public Model {
 
   std::string describe() const override {
     std::string cannot = "no surrogates, no layer-wise explainers";
-    if (!capabilities_.gradients) cannot += ", no gradients";
-    else if (!capabilities_.double_backward) cannot += ", no gradients of gradients";
+    if (!capabilities_.gradients)
+      cannot += ", no gradients";
+    else if (!capabilities_.double_backward)
+      cannot += ", no gradients of gradients";
     if (!capabilities_.float64) cannot += ", no double precision";
-    return fmt::format("{}: a TorchScript file that runs as it is, because {}: {}; {}.{}", script_.path, reason_, cannot, described_size(script_),
-                       described_notes(script_));
+    return fmt::format("{}: a TorchScript file that runs as it is, because {}: {}; {}.{}", script_.path, reason_, cannot,
+                       described_size(script_), described_notes(script_));
   }
 
  private:

@@ -21,16 +21,21 @@ Imported read_for(const Script& script, const std::vector<std::int64_t>& sample_
 }  // namespace
 
 std::variant<Imported, std::string> import_network(const Script& script) {
-  if (script.keeps_state) return "it writes to its own attributes";
-  std::string reason;  // that of the likeliest shape
+  if (script.runs_as_is) return *script.runs_as_is;
+  std::string reason =
+      script.traced_shape ? "" : "no shape of samples was found that goes through it; a traced file tells its own";
+  bool told = false;  // the likeliest shape's reason is the one to tell, unless it only says that the shape was wrong
   for (const std::vector<std::int64_t>& shape : candidate_shapes(script)) {
     try {
       return read_for(script, shape);
+    } catch (const DoesNotFit& error) {
+      if (script.traced_shape) reason = error.what();
     } catch (const NotReadable& error) {
-      if (reason.empty()) reason = error.what();
+      if (!told) reason = error.what();
+      told = true;
     }
   }
-  return reason.empty() ? "the shape of its samples cannot be told" : reason;
+  return reason;
 }
 
 }  // namespace holdfast::torchscript

@@ -36,8 +36,9 @@ bool is_none(Value* value) {
 bool turn_off_dropout(Graph& graph) {
   bool edited = false;
   visit_nodes(graph.block(), [&](Node* node) {
-    if (is_one_of(node, {"aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::feature_dropout_", "aten::alpha_dropout",
-                         "aten::alpha_dropout_", "aten::feature_alpha_dropout", "aten::feature_alpha_dropout_"})) {
+    if (is_one_of(node,
+                  {"aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::feature_dropout_", "aten::alpha_dropout",
+                   "aten::alpha_dropout_", "aten::feature_alpha_dropout", "aten::feature_alpha_dropout_"})) {
       edited = turn_off(graph, node, "train") || edited;
     }
   });
@@ -57,7 +58,8 @@ bool turn_off_batch_statistics(Graph& graph) {
   visit_nodes(graph.block(), [](Node* node) {
     if (!is_one_of(node, {"aten::add_"}) || node->output()->hasUses()) return;
     Node* source = node->input(0)->node();
-    if (source->kind() == torch::jit::prim::GetAttr && source->s(torch::jit::attr::name) == "num_batches_tracked") node->destroy();
+    if (source->kind() == torch::jit::prim::GetAttr && source->s(torch::jit::attr::name) == "num_batches_tracked")
+      node->destroy();
   });
   return true;
 }

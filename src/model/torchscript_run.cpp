@@ -16,8 +16,8 @@ at::Tensor as_logits(const at::IValue& result, const Script& script, const at::T
   }
   at::Tensor logits = value.toTensor();
   if (logits.dim() != 2 || logits.size(0) != inputs.size(0)) {
-    input_error("{} gives {} for {} samples; a model here gives logits [samples, classes]", script.path, to_string(logits.sizes().vec()),
-                inputs.size(0));
+    input_error("{} gives {} for {} samples; a model here gives logits [samples, classes]", script.path,
+                to_string(logits.sizes().vec()), inputs.size(0));
   }
   return logits;
 }
@@ -40,8 +40,8 @@ at::Tensor run_script(const Script& script, const at::Tensor& inputs) {
 }
 
 void refused_inputs(const std::string& path, const at::Tensor& inputs, const std::string& message) {
-  input_error("{} refused inputs of shape {} ({}): {}", path, to_string(inputs.sizes().vec()), c10::toString(inputs.scalar_type()),
-              essence(message));
+  input_error("{} refused inputs of shape {} ({}): {}", path, to_string(inputs.sizes().vec()),
+              c10::toString(inputs.scalar_type()), essence(message));
 }
 
 std::string essence(const std::string& message) {
@@ -52,7 +52,8 @@ std::string essence(const std::string& message) {
   begin = traceback ? begin + kMark.size() : 0;
   std::string line = message.substr(begin, message.find('\n', begin) - begin);
   // What torch adds for its own developers.
-  for (const char* tail : {" This is an internal miniz error", " (no backtrace available)"}) line = line.substr(0, line.find(tail));
+  for (const char* tail : {" This is an internal miniz error", " (no backtrace available)"})
+    line = line.substr(0, line.find(tail));
   while (!line.empty() && (line.back() == '.' || line.back() == ' ')) line.pop_back();
   return line;
 }

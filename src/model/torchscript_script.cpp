@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/ir/alias_analysis.h>
+#include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/freeze_module.h>
 #include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/serialization/import_read.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
@@ -36,7 +39,8 @@ void refuse_non_finite(const torch::jit::Module& module, const std::string& path
     }
   }
   for (const auto& buffer : module.named_buffers()) {
-    if (buffer.value.is_floating_point() && at::isnan(buffer.value).any().item<bool>()) input_error("{}: {} holds NaN", path, buffer.name);
+    if (buffer.value.is_floating_point() && at::isnan(buffer.value).any().item<bool>())
+      input_error("{}: {} holds NaN", path, buffer.name);
   }
 }
 
@@ -54,9 +58,16 @@ void refuse_other_signatures(const torch::jit::Module& module, const std::string
   }
 }
 
+bool is_constantly_off(const torch::jit::Node* node, const char* flag) {
+  const auto value = torch::jit::toIValue(node->namedInput(flag));
+  return value && value->isBool() && !value->toBool();
+}
+
 void refuse_random(torch::jit::Graph& graph, const std::string& path) {
   visit_nodes(graph.block(), [&](torch::jit::Node* node) {
-    if (node->isNondeterministic()) {
+    // Of the in-place form torch says so whether it is on or not.
+    const bool dropout = std::string_view(node->kind().toQualString()).find("dropout") != std::string_view::npos;
+    if (node->isNondeterministic() && !(dropout && is_constantly_off(node, "train"))) {
       const std::string place = place_of(node);
       input_error("{} draws random numbers in evaluation ({}{}); the same inputs must give the same logits", path,
                   node->kind().toQualString(), place.empty() ? "" : " at " + place);
@@ -64,11 +75,16 @@ void refuse_random(torch::jit::Graph& graph, const std::string& path) {
   });
 }
 
-std::optional<std::vector<std::int64_t>> traced_sample_shape(const torch::jit::Module& module) {
-  const auto traced = module.retrieve_traced_inputs();
+// Tracing stores its example inputs, without data. The loader could restore them, but it then fixes every size in the graph.
+std::optional<std::vector<std::int64_t>> traced_sample_shape(const std::string& path) {
+  caffe2::serialize::PyTorchStreamReader reader(path);
+  if (!reader.hasRecord("traced_inputs.pkl")) return std::nullopt;
+  const auto traced =
+      torch::jit::readArchiveAndTensors("traced_inputs", "", "traced_inputs/", std::nullopt, std::nullopt, at::kMeta, reader)
+          .toGenericDict();
   const auto found = traced.find("forward");
-  if (found == traced.end() || found->value().size() != 1) return std::nullopt;
-  const at::IValue input = found->value().get(0);
+  if (found == traced.end() || !found->value().isList() || found->value().toListRef().size() != 1) return std::nullopt;
+  const at::IValue input = found->value().toListRef()[0];
   if (!input.isTensor() || input.toTensor().dim() < 2) return std::nullopt;
   return input.toTensor().sizes().slice(1).vec();
 }
@@ -93,6 +109,17 @@ at::ScalarType first_floating_type(const torch::jit::Module& module) {
   return at::kFloat;
 }
 
+// Freezing is made for inference: it drops what only stops gradients.
+bool stops_gradients(const torch::jit::Module& module) {
+  const auto graph = module.get_method("forward").graph()->copy();
+  torch::jit::Inline(*graph);
+  bool found = false;
+  visit_nodes(graph->block(), [&](torch::jit::Node* node) {
+    found = found || std::string_view(node->kind().toQualString()).starts_with("aten::detach");
+  });
+  return found;
+}
+
 torch::jit::Module freeze(const torch::jit::Module& module, const std::string& path) {
   try {
     return torch::jit::freeze_module(module);
@@ -109,8 +136,9 @@ Script read_script(const std::string& path, at::Device device) {
   refuse_non_finite(module, path);
   module.eval();
 
-  Script script{.path = path, .module = freeze(module, path)};
-  script.traced_shape = traced_sample_shape(module);
+  const bool freezable = !stops_gradients(module);
+  Script script{.path = path, .module = freezable ? freeze(module, path) : module.clone(), .source = module};
+  script.traced_shape = traced_sample_shape(path);
   for (const at::Tensor& parameter : module.parameters()) script.parameters += parameter.numel();
   script.device = device;
   script.dtype = first_floating_type(module);
@@ -118,9 +146,14 @@ Script read_script(const std::string& path, at::Device device) {
   const auto graph = script.graph();
   torch::jit::Inline(*graph);
   script.notes = prepare_for_evaluation(*graph);
+  torch::jit::EliminateDeadCode(graph);
   refuse_random(*graph, path);
   script.writes_to_input = torch::jit::AliasDb(graph).hasWriters(graph->inputs().at(1));
   script.keeps_state = reads_attributes(*graph);
+  if (!freezable)
+    script.runs_as_is = "it stops gradients with detach";
+  else if (script.keeps_state)
+    script.runs_as_is = "it writes to its own attributes";
   return script;
 }
 

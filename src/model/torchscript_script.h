@@ -13,14 +13,16 @@ namespace holdfast::torchscript {
 
 struct Script {
   std::string path;
-  torch::jit::Module module;             // a frozen copy: constants in place of parameters
-  std::vector<std::string> notes;        // what was changed in the copy, in sentences
+  torch::jit::Module module;       // a frozen copy, constants in place of parameters, where freezing keeps its meaning
+  torch::jit::Module source;       // what was frozen: the interpreter's messages point into its functions
+  std::vector<std::string> notes;  // what was changed in the copy, in sentences
   std::optional<std::vector<std::int64_t>> traced_shape;  // of a sample, when the file was traced and says so
-  std::int64_t parameters = 0;           // elements
+  std::int64_t parameters = 0;                            // elements
   at::Device device = at::kCPU;
   at::ScalarType dtype = at::kFloat;
-  bool writes_to_input = false;          // in-place operations reach the input: it is handed a copy
-  bool keeps_state = false;              // the module writes to its own attributes: each call runs on a copy
+  bool writes_to_input = false;           // in-place operations reach the input: it is handed a copy
+  bool keeps_state = false;               // the module may write to its own attributes: each call runs on a copy
+  std::optional<std::string> runs_as_is;  // why it cannot be anything but run
 
   std::shared_ptr<torch::jit::Graph> graph() const { return module.get_method("forward").graph(); }
 };

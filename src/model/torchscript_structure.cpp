@@ -9,7 +9,7 @@ using JitNode = torch::jit::Node;
 
 Symbol size_of(at::IntArrayRef shape, std::int64_t dim) {
   if (dim < 0) dim += static_cast<std::int64_t>(shape.size());
-  if (dim < 0 || dim >= static_cast<std::int64_t>(shape.size())) throw NotReadable("it asks for a dimension that the tensor lacks");
+  if (dim < 0 || dim >= static_cast<std::int64_t>(shape.size())) throw DoesNotFit("it asks for a dimension that a tensor lacks");
   if (dim == 0) return {BatchSize{}};
   return {Known{shape[static_cast<std::size_t>(dim)], /*from_shape=*/true}};
 }
@@ -23,7 +23,7 @@ Sequence sizes_of(at::IntArrayRef shape) {
 std::size_t position_in(const Sequence& sequence, std::int64_t index, const Call& call) {
   const auto length = static_cast<std::int64_t>(sequence.items.size());
   if (index < 0) index += length;
-  if (index < 0 || index >= length) call.refuse("reads past the end of a list");
+  if (index < 0 || index >= length) call.misfit("reads past the end of a list");
   return static_cast<std::size_t>(index);
 }
 
@@ -54,7 +54,8 @@ bool Importer::read_structure(const JitNode* node) {
   }
   if (name == "aten::__is__" || name == "aten::__isnot__") {
     // A tensor is never None; what is known altogether is left to `fold`.
-    const bool tensors = std::holds_alternative<Tracked>(symbol(node->input(0)).is) || std::holds_alternative<Tracked>(symbol(node->input(1)).is);
+    const bool tensors =
+        std::holds_alternative<Tracked>(symbol(node->input(0)).is) || std::holds_alternative<Tracked>(symbol(node->input(1)).is);
     if (tensors) bind(node->output(), {Known{name == "aten::__isnot__"}});
     return tensors;
   }
@@ -63,16 +64,21 @@ bool Importer::read_structure(const JitNode* node) {
   const Symbol read = symbol(node->input(0));
   if (const auto* tracked = std::get_if<Tracked>(&read.is)) {
     const at::IntArrayRef sizes = shape(tracked->cell->node);
-    if (name == "aten::size" && node->inputs().size() == 1) bind(node->output(), {sizes_of(sizes)});
-    else if (name == "aten::size") bind(node->output(), size_of(sizes, call.integer("dim")));
-    else if (name == "aten::dim") bind(node->output(), {Known{static_cast<std::int64_t>(sizes.size()), /*from_shape=*/true}});
-    else if (name == "prim::dtype") bind(node->output(), {Known{static_cast<std::int64_t>(dtype_)}});
-    else return false;
+    if (name == "aten::size" && node->inputs().size() == 1)
+      bind(node->output(), {sizes_of(sizes)});
+    else if (name == "aten::size")
+      bind(node->output(), size_of(sizes, call.integer("dim")));
+    else if (name == "aten::dim")
+      bind(node->output(), {Known{static_cast<std::int64_t>(sizes.size()), /*from_shape=*/true}});
+    else if (name == "prim::dtype")
+      bind(node->output(), {Known{static_cast<std::int64_t>(dtype_)}});
+    else
+      return false;
     return true;
   }
   if (const auto* sequence = std::get_if<Sequence>(&read.is)) {
     if (name == "prim::ListUnpack" || name == "prim::TupleUnpack") {
-      if (sequence->items.size() != node->outputs().size()) call.refuse("unpacks a list of another length");
+      if (sequence->items.size() != node->outputs().size()) call.misfit("unpacks a list of another length");
       for (std::size_t i = 0; i < node->outputs().size(); ++i) bind(node->outputs()[i], Symbol(sequence->items[i]));
     } else if (name == "aten::len") {
       bind(node->output(), {Known{static_cast<std::int64_t>(sequence->items.size()), /*from_shape=*/true}});

@@ -41,7 +41,8 @@ std::optional<std::pair<at::Tensor, at::Tensor>> first_accepted(const Script& sc
 bool has_second_derivatives(const at::Tensor& logits, const at::Tensor& inputs) {
   try {
     const at::Tensor gradient = input_gradient(logits, inputs, /*differentiable=*/true);
-    if (gradient.requires_grad()) torch::autograd::grad({gradient.square().sum()}, {inputs}, {}, std::nullopt, false, /*allow_unused=*/true);
+    if (gradient.requires_grad())
+      torch::autograd::grad({gradient.square().sum()}, {inputs}, {}, std::nullopt, false, /*allow_unused=*/true);
     return true;
   } catch (const std::exception&) {
     return false;  // an operation without one: torch says so by throwing

@@ -12,22 +12,25 @@ Symbol view(const Call& call, Operation operation) {
   return call.importer().view_of(base, call.importer().add(std::move(operation), {base.cell->node}));
 }
 
-template <const char* const& argument>
 Symbol unchanged(const Call& call) {
-  return {call.tracked(argument)};
+  return {call.tracked("self")};
 }
 
-const char* const kSelf = "self";
-const char* const kInput = "input";
+// Its first argument is called "input", in the in-place form "self".
+Symbol dropout(const Call& call) {
+  return {call.tracked(call.has("input") ? "input" : "self")};
+}
 
-Symbol clone(const Call& call) { return call.importer().fresh(call.tensor("self")); }
+Symbol clone(const Call& call) {
+  return call.importer().fresh(call.tensor("self"));
+}
 
 // Conversions that convert nothing.
 Symbol convert(const Call& call) {
-  if (call.has("dtype") && !call.is_none("dtype") && call.integer("dtype") != static_cast<std::int64_t>(call.importer().dtype())) {
+  if (call.has("dtype") && !call.is_none("dtype") &&
+      call.integer("dtype") != static_cast<std::int64_t>(call.importer().dtype())) {
     call.refuse("changes the precision");
   }
-  if (call.has("other") && call.is_tensor("other")) return {call.tracked("self")};
   return {call.tracked("self")};
 }
 
@@ -80,14 +83,16 @@ Symbol reshape(const Call& call, const char* argument) {
     if (as_integer(items[0], call) != -1) call.refuse("fixes the number of samples");
     std::int64_t sample = 1;
     for (std::size_t i = 1; i < items.size(); ++i) sample *= as_integer(items[i], call);
-    if (sample != elements) call.refuse("mixes the samples of a batch");
+    if (sample != elements) call.misfit("mixes the samples of a batch");
   }
   // Two dimensions of the right sizes can only be the flat sample, whatever the sizes are.
   if (items.size() == 2) return view(call, op::Flatten{1});
   return view(call, op::Reshape{wanted_sizes(call, items).sizes});
 }
 
-std::vector<std::int64_t> sample_sizes(at::IntArrayRef shape) { return shape.slice(1).vec(); }
+std::vector<std::int64_t> sample_sizes(at::IntArrayRef shape) {
+  return shape.slice(1).vec();
+}
 
 // A sample of these sizes: flat where it is a vector, and then of whatever length.
 Symbol with_sizes(const Call& call, const std::vector<std::int64_t>& sizes) {
@@ -109,12 +114,10 @@ Symbol flatten(const Call& call) {
 }
 
 Symbol squeeze(const Call& call) {
-  std::vector<std::int64_t> sizes = sample_sizes(call.shape("self"));
   if (!call.has("dim")) call.refuse("may take the batch dimension away");
   const std::int64_t dim = call.dimension("dim", "self");
   if (call.shape("self")[static_cast<std::size_t>(dim)] != 1) return {call.tracked("self")};
-  sizes.erase(sizes.begin() + dim - 1);
-  return with_sizes(call, sizes);
+  return view(call, op::Select{.dim = dim, .index = 0});
 }
 
 Symbol unsqueeze(const Call& call) {
@@ -140,7 +143,8 @@ Symbol permute(const Call& call, std::vector<std::int64_t> dims) {
 Symbol transpose(const Call& call) {
   std::vector<std::int64_t> dims(call.shape("self").size());
   for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<std::int64_t>(i);
-  std::swap(dims[static_cast<std::size_t>(call.dimension("dim0", "self"))], dims[static_cast<std::size_t>(call.dimension("dim1", "self"))]);
+  std::swap(dims[static_cast<std::size_t>(call.dimension("dim0", "self"))],
+            dims[static_cast<std::size_t>(call.dimension("dim1", "self"))]);
   return permute(call, dims);
 }
 
@@ -217,12 +221,12 @@ Symbol flip(const Call& call) {
 
 const ReaderTable& shape_readers() {
   static const ReaderTable table = {
-      {"aten::contiguous", unchanged<kSelf>},
-      {"aten::alias", unchanged<kSelf>},
-      {"aten::dropout", unchanged<kInput>},
-      {"aten::feature_dropout", unchanged<kInput>},
-      {"aten::alpha_dropout", unchanged<kInput>},
-      {"aten::feature_alpha_dropout", unchanged<kInput>},
+      {"aten::contiguous", unchanged},
+      {"aten::alias", unchanged},
+      {"aten::dropout", dropout},
+      {"aten::feature_dropout", dropout},
+      {"aten::alpha_dropout", dropout},
+      {"aten::feature_alpha_dropout", dropout},
       {"aten::to", convert},
       {"aten::type_as", convert},
       {"aten::clone", clone},
