@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"

@@ -1,6 +1,6 @@
 #include "descend.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/error.h"
 #include "rows.h"

@@ -16,7 +16,7 @@
 // Departs from the paper: the gradient of a saturated probability keeps its direction (logit_cotangent.h). Departs from the
 // authors' code: all samples at once; the evaluation at x_{t+1} is the next step's gradient, so that an iteration costs one
 // forward, one gradient and one double backward.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "check.h"
 #include "descend.h"

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/generated/variable_factories.h>
 
 #include "holdfast/core/error.h"
 

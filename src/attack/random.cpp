@@ -8,7 +8,7 @@
 // They have no order, so the worst preserved one is returned whatever the task's selection says.
 #include <cmath>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "check.h"
 #include "holdfast/core/interrupt.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/error.h"
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
@@ -71,7 +71,7 @@ void CommonFlags::apply() const {
 at::Device CommonFlags::torch_device() const {
   if (device == "cpu") return at::kCPU;
   if (device != "cuda") usage_error("--device {}: must be cpu or cuda", device);
-  if (!torch::cuda::is_available()) usage_error("--device cuda: no CUDA device is available to this build of torch");
+  if (!at::hasCUDA()) usage_error("--device cuda: no CUDA device is available to this build of torch");
   return at::Device(at::kCUDA, 0);
 }
 

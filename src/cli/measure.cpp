@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <memory>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "command.h"
 #include "common.h"

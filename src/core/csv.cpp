@@ -10,6 +10,8 @@
 namespace holdfast {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 bool is_blank(char letter) {
   return letter == ' ' || letter == '\t' || letter == '\r';
 }
@@ -25,7 +27,6 @@ class CsvReader {
  public:
   CsvReader(std::string_view text, const CsvOptions& options, const std::string& where)
       : text_(text), options_(options), where_(where) {
-    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
     if (text_.starts_with(kByteOrderMark)) place_ = kByteOrderMark.size();
   }
 
@@ -119,6 +120,14 @@ void refuse_nul(std::string_view text, const std::string& where) {
   input_error("{}:{}: a NUL byte; this is not a text table", where, line);
 }
 
+// Beside what RFC 4180 asks for: blanks at the ends would be trimmed, a lone empty field would be an empty line, and a
+// byte order mark at the start of a file is none of its text.
+bool needs_quotes(std::string_view field, bool alone) {
+  if (field.empty()) return alone;
+  return field.find_first_of(",\"\r\n") != std::string_view::npos || is_blank(field.front()) || is_blank(field.back()) ||
+         field.starts_with(kByteOrderMark);
+}
+
 }  // namespace
 
 std::size_t CsvTable::column(const std::string& name, const std::string& where) const {
@@ -159,9 +168,7 @@ std::string format_csv_row(const std::vector<std::string>& fields) {
   std::string row;
   for (const std::string& field : fields) {
     if (&field != &fields.front()) row += ',';
-    // Blanks at the ends would be trimmed, and a row of one empty field would be an empty line.
-    const bool blank_ends = !field.empty() && (is_blank(field.front()) || is_blank(field.back()));
-    if (field.find_first_of(",\"\r\n") == std::string::npos && !blank_ends && !(field.empty() && fields.size() == 1)) {
+    if (!needs_quotes(field, fields.size() == 1)) {
       row += field;
       continue;
     }

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <limits>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/npy.h"

@@ -1,6 +1,6 @@
 // ABIDE I: correlation between the activity of 111 Harvard-Oxford brain regions, one graph a subject; autism or not. Edges are
 // correlations in [-1, 1]; a region that was flat in a subject has edges of 0.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "builtin.h"
 #include "graphs.h"

@@ -5,7 +5,7 @@
 // node 17 is n_17 at every site.
 #include <charconv>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "builtin.h"
 #include "graphs.h"

@@ -1,5 +1,5 @@
 // Arrays of the user's own: NumPy files with an optional schema, and MNIST's idx files.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "builtin.h"
 #include "holdfast/core/idx.h"

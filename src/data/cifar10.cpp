@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "builtin.h"
 #include "holdfast/core/files.h"
@@ -34,7 +34,9 @@ struct Batch {
   std::int64_t used = kBatch;
 };
 
-std::string stem(std::int64_t number) { return number == 0 ? "test_batch" : fmt::format("data_batch_{}", number); }
+std::string stem(std::int64_t number) {
+  return number == 0 ? "test_batch" : fmt::format("data_batch_{}", number);
+}
 
 Batch parse_binary(std::span<const std::byte> file, std::int64_t number, const std::string& where) {
   constexpr std::int64_t kRecord = 1 + kValues;
@@ -138,10 +140,12 @@ class Cifar10 final : public DatasetLoader {
       const auto path = [&](std::int64_t number) { return below + "/" + stem(number) + ".bin"; };
       if (!file_exists(path(0))) continue;
       const auto numbers = wanted(limits_.train, [&](std::int64_t number) { return file_exists(path(number)); });
-      return read_batches(numbers, [&](std::int64_t number) { return parse_binary(read_bytes(path(number)), number, path(number)); });
+      return read_batches(numbers,
+                          [&](std::int64_t number) { return parse_binary(read_bytes(path(number)), number, path(number)); });
     }
     const auto present = [&](std::int64_t number) { return file_exists(folder + "/" + stem(number) + ".png"); };
-    auto batches = read_batches(wanted(limits_.train, present), [&](std::int64_t number) { return read_png_batch(folder, number); });
+    auto batches =
+        read_batches(wanted(limits_.train, present), [&](std::int64_t number) { return read_png_batch(folder, number); });
     add_png_labels(batches, folder);
     return batches;
   }
@@ -195,6 +199,8 @@ const MethodInfo kInfo{.name = "cifar10",
 
 }  // namespace
 
-void add_cifar10(DatasetRegistry& registry) { registry.add<Cifar10>(kInfo); }
+void add_cifar10(DatasetRegistry& registry) {
+  registry.add<Cifar10>(kInfo);
+}
 
 }  // namespace holdfast

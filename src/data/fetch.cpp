@@ -34,7 +34,9 @@ constexpr long kConnectSeconds = 20;
 constexpr long kStalledSeconds = 60;  // without a byte: the connection is taken for dead
 constexpr long kRedirects = 10;
 
-std::string reason(int code) { return std::generic_category().message(code); }
+std::string reason(int code) {
+  return std::generic_category().message(code);
+}
 
 // The half of a file that is here. Held by one process at a time.
 class PartFile {
@@ -124,7 +126,9 @@ std::size_t on_data(char* data, std::size_t size, std::size_t count, void* user)
   return size * count;
 }
 
-int on_progress(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) { return interrupted() ? 1 : 0; }
+int on_progress(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return interrupted() ? 1 : 0;
+}
 
 std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> new_request(const std::string& url) {
   static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -216,7 +220,9 @@ std::string mirrored(const std::string& url, const std::string& mirror) {
   return mirror + "/" + (scheme == std::string::npos ? url : url.substr(scheme + 3));
 }
 
-std::string in_folder(const std::string& folder, const std::string& path) { return (fs::path(folder) / path).string(); }
+std::string in_folder(const std::string& folder, const std::string& path) {
+  return (fs::path(folder) / path).string();
+}
 
 // The package's copy of a file, when it has one with known contents.
 std::string packaged(const Source& source, const Source::File& file) {
@@ -305,7 +311,8 @@ void fetch_file(const std::string& url, const std::string& target, const std::ve
 
 std::vector<FetchedFile> fetch_dataset(const std::string& dataset, const Source& source, const std::string& data_folder,
                                        const FetchOptions& options) {
-  if (source.files.empty()) usage_error("dataset '{}' has no files to fetch: it is generated, or read from a path you give", dataset);
+  if (source.files.empty())
+    usage_error("dataset '{}' has no files to fetch: it is generated, or read from a path you give", dataset);
   const std::string folder = in_folder(data_folder, source.folder);
   if (!options.again && check_dataset(source, data_folder).good() && find_source(source, data_folder).folder == folder) return {};
   make_folders(folder);

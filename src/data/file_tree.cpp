@@ -44,7 +44,8 @@ void sort_by_name(std::vector<Member>& members, std::vector<std::string>& names)
 class TarTree final : public FileTree {
  public:
   explicit TarTree(const std::string& path)
-      : FileTree(path), bytes_(path.ends_with(".tar") ? read_bytes(path) : gunzip(read_bytes(path), path)),
+      : FileTree(path),
+        bytes_(path.ends_with(".tar") ? read_bytes(path) : gunzip(read_bytes(path), path)),
         members_(parse_tar(bytes_, path)) {
     sort_by_name(members_, names_);
   }

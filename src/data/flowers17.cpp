@@ -14,9 +14,9 @@ namespace {
 
 constexpr const char* kArchive = "17flowers.tgz";
 constexpr std::int64_t kEach = 80;
-const std::vector<std::string> kClasses = {"daffodil",   "snowdrop",  "lily of the valley", "bluebell",  "crocus",    "iris",
-                                           "tigerlily",  "tulip",     "fritillary",         "sunflower", "daisy",     "coltsfoot",
-                                           "dandelion",  "cowslip",   "buttercup",          "windflower", "pansy"};
+const std::vector<std::string> kClasses = {"daffodil",  "snowdrop", "lily of the valley", "bluebell",   "crocus", "iris",
+                                           "tigerlily", "tulip",    "fritillary",         "sunflower",  "daisy",  "coltsfoot",
+                                           "dandelion", "cowslip",  "buttercup",          "windflower", "pansy"};
 const std::int64_t kImages = kEach * std::ssize(kClasses);
 
 // NNNN of a path that ends in image_NNNN.jpg, when it is one of the numbers.
@@ -42,7 +42,8 @@ class Flowers17 final : public DatasetLoader {
     const std::string reduced = "a21519515894929fe1b3767bb216aa3494ace4031f3a106b9c7ded9afed20410";
     return {.folder = "flowers17",
             .files = {{.path = kArchive, .url = "https://www.robots.ox.ac.uk/~vgg/data/flowers/17/17flowers.tgz"}},
-            .alternatives = {{{.path = "image_*.jpg", .sha256 = {reduced}, .count = kImages}}, {{.path = "jpg/image_*.jpg", .count = kImages}}},
+            .alternatives = {{{.path = "image_*.jpg", .sha256 = {reduced}, .count = kImages}},
+                             {{.path = "jpg/image_*.jpg", .count = kImages}}},
             .licence = "not stated",
             .homepage = "https://www.robots.ox.ac.uk/~vgg/data/flowers/17/"};
   }
@@ -77,11 +78,14 @@ const MethodInfo kInfo{
     .name = "flowers17",
     .summary = "photographs of flowers, RGB, 17 classes of 80 images",
     .citation = "Nilsback and Zisserman, \"A Visual Vocabulary for Flower Classification\", CVPR 2006",
-    .options = {{"size", 128, between(8, 512), "the shorter side is scaled to this many pixels, then the middle square is taken"}},
+    .options = {{"size", 128, between(8, 512),
+                 "the shorter side is scaled to this many pixels, then the middle square is taken"}},
     .notes = "Split by seed, every class in proportion: the three official splits come in a MATLAB file that is not read."};
 
 }  // namespace
 
-void add_flowers17(DatasetRegistry& registry) { registry.add<Flowers17>(kInfo); }
+void add_flowers17(DatasetRegistry& registry) {
+  registry.add<Flowers17>(kInfo);
+}
 
 }  // namespace holdfast

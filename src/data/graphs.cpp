@@ -1,6 +1,6 @@
 #include "graphs.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/data/splits.h"
 

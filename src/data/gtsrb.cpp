@@ -25,15 +25,49 @@ constexpr const char* kTestArchive = "GTSRB_Final_Test_Images.zip";
 constexpr const char* kLabelArchive = "GTSRB_Final_Test_GT.zip";
 constexpr const char* kLabels = "GT-final_test.csv";
 
-const std::vector<std::string> kClasses = {
-    "speed limit 20", "speed limit 30", "speed limit 50", "speed limit 60", "speed limit 70", "speed limit 80",
-    "end of speed limit 80", "speed limit 100", "speed limit 120", "no passing", "no passing for vehicles over 3.5 t",
-    "right of way at the next crossing", "priority road", "yield", "stop", "no vehicles", "no vehicles over 3.5 t", "no entry",
-    "danger", "curve to the left", "curve to the right", "double curve", "bumpy road", "slippery road",
-    "road narrows on the right", "road works", "traffic signals", "pedestrians", "children crossing", "bicycles crossing",
-    "ice or snow", "wild animals crossing", "end of all limits", "turn right ahead", "turn left ahead", "ahead only",
-    "straight or right", "straight or left", "keep right", "keep left", "roundabout", "end of no passing",
-    "end of no passing for vehicles over 3.5 t"};
+const std::vector<std::string> kClasses = {"speed limit 20",
+                                           "speed limit 30",
+                                           "speed limit 50",
+                                           "speed limit 60",
+                                           "speed limit 70",
+                                           "speed limit 80",
+                                           "end of speed limit 80",
+                                           "speed limit 100",
+                                           "speed limit 120",
+                                           "no passing",
+                                           "no passing for vehicles over 3.5 t",
+                                           "right of way at the next crossing",
+                                           "priority road",
+                                           "yield",
+                                           "stop",
+                                           "no vehicles",
+                                           "no vehicles over 3.5 t",
+                                           "no entry",
+                                           "danger",
+                                           "curve to the left",
+                                           "curve to the right",
+                                           "double curve",
+                                           "bumpy road",
+                                           "slippery road",
+                                           "road narrows on the right",
+                                           "road works",
+                                           "traffic signals",
+                                           "pedestrians",
+                                           "children crossing",
+                                           "bicycles crossing",
+                                           "ice or snow",
+                                           "wild animals crossing",
+                                           "end of all limits",
+                                           "turn right ahead",
+                                           "turn left ahead",
+                                           "ahead only",
+                                           "straight or right",
+                                           "straight or left",
+                                           "keep right",
+                                           "keep left",
+                                           "roundabout",
+                                           "end of no passing",
+                                           "end of no passing for vehicles over 3.5 t"};
 
 struct Picture {
   const FileTree* tree = nullptr;
@@ -49,7 +83,9 @@ std::optional<std::int64_t> five_digits(std::string_view text) {
   return std::stoll(std::string(text));
 }
 
-std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }  // npos + 1 is 0
+std::string_view last_part(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}  // npos + 1 is 0
 
 // A training image by its name, CCCCC/TTTTT_FFFFF.ppm at the end of it.
 std::optional<Picture> as_training(const FileTree& tree, std::size_t index) {
@@ -140,9 +176,11 @@ class Gtsrb final : public DatasetLoader {
     std::vector<std::int64_t> labels, tracks;
     for (const Picture& picture : pictures) labels.push_back(picture.label);
     for (const Picture& picture : parts.train) tracks.push_back(picture.track);
-    Dataset dataset = image_dataset(decode(pictures), labels, official_split_by_group(tracks, labels, test_count, context.seed), kClasses);
-    dataset.notes.push_back(fmt::format("{} of the 39209 training images, {} of the 12630 test images; validation is split off by track",
-                                        train_count, test_count));
+    Dataset dataset =
+        image_dataset(decode(pictures), labels, official_split_by_group(tracks, labels, test_count, context.seed), kClasses);
+    dataset.notes.push_back(
+        fmt::format("{} of the 39209 training images, {} of the 12630 test images; validation is split off by track", train_count,
+                    test_count));
     return dataset;
   }
 
@@ -176,12 +214,15 @@ class Gtsrb final : public DatasetLoader {
 const MethodInfo kInfo{
     .name = "gtsrb",
     .summary = "German traffic signs, RGB, 43 classes, up to 39209 + 12630 images",
-    .citation = "Stallkamp et al., \"Man vs. computer: Benchmarking machine learning algorithms for traffic sign recognition\", 2012",
+    .citation =
+        "Stallkamp et al., \"Man vs. computer: Benchmarking machine learning algorithms for traffic sign recognition\", 2012",
     .options = {{"size", 32, between(8, 256), "images are scaled to this many pixels in height and width"}},
     .notes = "Frames of one track show one sign: validation is split off by track, so that none is in two parts."};
 
 }  // namespace
 
-void add_gtsrb(DatasetRegistry& registry) { registry.add<Gtsrb>(kInfo); }
+void add_gtsrb(DatasetRegistry& registry) {
+  registry.add<Gtsrb>(kInfo);
+}
 
 }  // namespace holdfast

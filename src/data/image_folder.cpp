@@ -16,7 +16,8 @@ namespace {
 
 bool is_image_name(const std::string& name) {
   std::string ending = name.substr(std::min(name.size(), name.rfind('.')));
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::set<std::string> endings = {".png", ".jpg", ".jpeg", ".ppm", ".pgm"};
   return endings.contains(ending);
 }
@@ -78,7 +79,8 @@ class ImageFolder final : public DatasetLoader {
     std::vector<std::string> classes;
     for (const auto& [name, number] : numbers) classes.push_back(name);
 
-    const auto train_count = std::count_if(pictures.begin(), pictures.end(), [](const Picture& picture) { return !picture.test; });
+    const auto train_count =
+        std::count_if(pictures.begin(), pictures.end(), [](const Picture& picture) { return !picture.test; });
     Split split = has_parts ? official_split(labels, train_count, context.seed) : stratified_split(labels, context.seed);
     return image_dataset(decode(*tree, pictures), labels, std::move(split), std::move(classes));
   }
@@ -91,7 +93,9 @@ class ImageFolder final : public DatasetLoader {
     return false;
   }
 
-  Image read(const FileTree& tree, std::size_t index) const { return decode_image(tree.read(index), tree.where(index), channels_); }
+  Image read(const FileTree& tree, std::size_t index) const {
+    return decode_image(tree.read(index), tree.where(index), channels_);
+  }
 
   at::Tensor decode(const FileTree& tree, const std::vector<Picture>& pictures) const {
     const auto index = [&](std::int64_t i) { return pictures[static_cast<std::size_t>(i)].index; };
@@ -112,12 +116,16 @@ class ImageFolder final : public DatasetLoader {
 const MethodInfo kInfo{
     .name = "image_folder",
     .summary = "your own PNG, JPEG or PPM images: a folder or archive with one folder for each class",
-    .options = {{"path", "", anything(), "the folder, .tar.gz or .zip that holds a folder for each class, or train/ and test/ that do"},
-                {"size", 0, at_least(0), "the shorter side is scaled to this many pixels, then the middle square is taken; 0: as they are"},
-                {"colour", "rgb", one_of({"rgb", "grey"}), "three channels or one"}}};
+    .options = {
+        {"path", "", anything(), "the folder, .tar.gz or .zip that holds a folder for each class, or train/ and test/ that do"},
+        {"size", 0, at_least(0),
+         "the shorter side is scaled to this many pixels, then the middle square is taken; 0: as they are"},
+        {"colour", "rgb", one_of({"rgb", "grey"}), "three channels or one"}}};
 
 }  // namespace
 
-void add_image_folder(DatasetRegistry& registry) { registry.add<ImageFolder>(kInfo); }
+void add_image_folder(DatasetRegistry& registry) {
+  registry.add<ImageFolder>(kInfo);
+}
 
 }  // namespace holdfast

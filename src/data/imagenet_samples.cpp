@@ -23,7 +23,9 @@ struct Sample {
   std::int64_t label = 0;
 };
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }  // npos + 1 is 0
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}  // npos + 1 is 0
 
 // "black stork" of n02002724_black_stork.JPEG.
 std::string class_name(const std::string& file) {
@@ -57,8 +59,8 @@ std::vector<Sample> find_samples(const FileTree& tree, const std::string& folder
   }
   if (std::ssize(samples) == kClasses) return samples;
   if (!file_exists(folder + "/" + kLabels)) {
-    input_error("{} has {} images and no {}; without it there must be one for each of the {} classes", folder, samples.size(), kLabels,
-                kClasses);
+    input_error("{} has {} images and no {}; without it there must be one for each of the {} classes", folder, samples.size(),
+                kLabels, kClasses);
   }
   const auto labels = read_class_indices(folder + "/" + kLabels);
   for (Sample& sample : samples) {
@@ -114,14 +116,16 @@ class ImagenetSamples final : public DatasetLoader {
   std::int64_t size_;
 };
 
-const MethodInfo kInfo{
-    .name = "imagenet_samples",
-    .summary = "photographs from ImageNet, RGB, one for a class, up to 1000",
-    .citation = "Russakovsky et al., \"ImageNet Large Scale Visual Recognition Challenge\", IJCV 2015",
-    .options = {{"size", 227, between(8, 1024), "the shorter side is scaled to this many pixels, then the middle square is taken"}}};
+const MethodInfo kInfo{.name = "imagenet_samples",
+                       .summary = "photographs from ImageNet, RGB, one for a class, up to 1000",
+                       .citation = "Russakovsky et al., \"ImageNet Large Scale Visual Recognition Challenge\", IJCV 2015",
+                       .options = {{"size", 227, between(8, 1024),
+                                    "the shorter side is scaled to this many pixels, then the middle square is taken"}}};
 
 }  // namespace
 
-void add_imagenet_samples(DatasetRegistry& registry) { registry.add<ImagenetSamples>(kInfo); }
+void add_imagenet_samples(DatasetRegistry& registry) {
+  registry.add<ImagenetSamples>(kInfo);
+}
 
 }  // namespace holdfast

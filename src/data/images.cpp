@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/tiles.h"
 
@@ -66,8 +66,12 @@ Image cropped(Image image, std::int64_t size) {
   return image.height == size && image.width == size ? std::move(image) : resize_and_crop(image, size);
 }
 
-OptionSpec train_limit_option() { return {"train_limit", 0, at_least(0), "use only the first so many images of the training set; 0: all"}; }
-OptionSpec test_limit_option() { return {"test_limit", 0, at_least(0), "use only the first so many images of the test set; 0: all"}; }
+OptionSpec train_limit_option() {
+  return {"train_limit", 0, at_least(0), "use only the first so many images of the training set; 0: all"};
+}
+OptionSpec test_limit_option() {
+  return {"test_limit", 0, at_least(0), "use only the first so many images of the test set; 0: all"};
+}
 
 Dataset image_dataset(at::Tensor inputs, const std::vector<std::int64_t>& labels, Split split, std::vector<std::string> classes) {
   Dataset dataset;
@@ -82,8 +86,8 @@ Dataset image_dataset(at::Tensor inputs, const std::vector<std::int64_t>& labels
   return dataset;
 }
 
-Dataset image_dataset(at::Tensor inputs, std::vector<std::int64_t> labels, std::int64_t train_count, std::vector<std::string> classes,
-                      std::uint64_t seed) {
+Dataset image_dataset(at::Tensor inputs, std::vector<std::int64_t> labels, std::int64_t train_count,
+                      std::vector<std::string> classes, std::uint64_t seed) {
   return image_dataset(std::move(inputs), labels, official_split(labels, train_count, seed), std::move(classes));
 }
 

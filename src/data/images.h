@@ -33,11 +33,13 @@ struct Limits {
   std::int64_t train = 0, test = 0;  // at most the first so many; 0: all
   static Limits of(const Options& options) { return {options.integer("train_limit"), options.integer("test_limit")}; }
 };
-inline std::int64_t limited(std::int64_t count, std::int64_t limit) { return limit > 0 && limit < count ? limit : count; }
+inline std::int64_t limited(std::int64_t count, std::int64_t limit) {
+  return limit > 0 && limit < count ? limit : count;
+}
 
 // An image dataset of which the first `train_count` samples are for training and validation, the others for test.
-Dataset image_dataset(at::Tensor inputs, std::vector<std::int64_t> labels, std::int64_t train_count, std::vector<std::string> classes,
-                      std::uint64_t seed);
+Dataset image_dataset(at::Tensor inputs, std::vector<std::int64_t> labels, std::int64_t train_count,
+                      std::vector<std::string> classes, std::uint64_t seed);
 // The same with the parts as they are given.
 Dataset image_dataset(at::Tensor inputs, const std::vector<std::int64_t>& labels, Split split, std::vector<std::string> classes);
 

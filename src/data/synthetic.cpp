@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "builtin.h"
 #include "holdfast/core/rng.h"

@@ -1,6 +1,6 @@
 #include "tables.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 namespace holdfast {
 

@@ -80,7 +80,8 @@ std::vector<TarMember> parse_tar(std::span<const std::byte> archive, const std::
     check_header(block, where);
     const std::uint64_t size = octal(block, kSize, where);
     at += kBlock;
-    if (size > archive.size() - at) input_error("{}: truncated tar archive: {} should hold {} bytes", where, name_of(block), size);
+    if (size > archive.size() - at)
+      input_error("{}: truncated tar archive: {} should hold {} bytes", where, name_of(block), size);
     const auto data = archive.subspan(at, static_cast<std::size_t>(size));
     at += (data.size() + kBlock - 1) / kBlock * kBlock;
 

@@ -54,8 +54,9 @@ FileCheck check_file(const std::string& folder, const Source::File& file, const 
   if (file.sha256.empty()) return {file.path, State::kUnverified, fmt::format("{} is there; no checksum of it is known", path)};
   const std::string digest = digest_of(paths, several, shown);
   if (std::find(file.sha256.begin(), file.sha256.end(), digest) != file.sha256.end()) return {file.path, State::kGood, {}};
-  return {file.path, State::kWrong,
-          fmt::format("{}{} has sha256 {}, not {}", path, several ? " (all of them)" : "", digest, fmt::join(file.sha256, " or "))};
+  return {
+      file.path, State::kWrong,
+      fmt::format("{}{} has sha256 {}, not {}", path, several ? " (all of them)" : "", digest, fmt::join(file.sha256, " or "))};
 }
 
 DatasetCheck check_dataset(const Source& source, const std::string& data_folder) {

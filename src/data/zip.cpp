@@ -22,8 +22,12 @@ std::uint32_t number(std::span<const std::byte> data, std::size_t at, std::size_
   for (std::size_t i = bytes; i-- > 0;) value = value << 8 | std::to_integer<std::uint32_t>(data[at + i]);
   return value;
 }
-std::uint16_t u16(std::span<const std::byte> data, std::size_t at) { return static_cast<std::uint16_t>(number(data, at, 2)); }
-std::uint32_t u32(std::span<const std::byte> data, std::size_t at) { return number(data, at, 4); }
+std::uint16_t u16(std::span<const std::byte> data, std::size_t at) {
+  return static_cast<std::uint16_t>(number(data, at, 2));
+}
+std::uint32_t u32(std::span<const std::byte> data, std::size_t at) {
+  return number(data, at, 4);
+}
 
 // The end record is the last thing in the file but for a comment of up to 65535 bytes.
 std::optional<std::size_t> find_end(std::span<const std::byte> archive) {

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/csv.h"
 #include "holdfast/core/files.h"

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"

@@ -1,6 +1,6 @@
 #include "holdfast/experiment/cell.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/attack/verify.h"
 #include "holdfast/core/files.h"

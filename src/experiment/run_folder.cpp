@@ -6,7 +6,7 @@
 #include <thread>
 
 #include <fmt/chrono.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 #include <torch/version.h>
 
 #include "holdfast/core/error.h"

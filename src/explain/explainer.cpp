@@ -1,6 +1,6 @@
 #include "holdfast/explain/explainer.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "graph.h"
 #include "holdfast/core/error.h"

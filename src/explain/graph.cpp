@@ -1,6 +1,7 @@
 #include "graph.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
 
 namespace holdfast {
 namespace {

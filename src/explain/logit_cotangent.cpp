@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/error.h"
 

@@ -3,7 +3,7 @@
 // a gauge, not information. The valid directions are orthogonal to each group's vector of ones.
 #include <cmath>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/explain/explainer.h"

@@ -3,7 +3,7 @@
 // Simonyan, Vedaldi, Zisserman, "Deep Inside Convolutional Networks", 2014. The scale of a saturated probability is kept
 // apart (logit_cotangent.h), so its ranking survives. On tables with one-hot groups the gradient is projected to the
 // directions that valid rows have; project=none gives the papers' maps.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "graph.h"
 #include "holdfast/core/error.h"

@@ -1,7 +1,7 @@
 #include "holdfast/model/activation.h"
 
 #include <fmt/ranges.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 namespace holdfast {
 namespace {

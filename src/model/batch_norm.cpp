@@ -1,6 +1,8 @@
 #include "batch_norm.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/autograd.h>
 
 namespace holdfast {
 namespace {
@@ -34,7 +36,7 @@ class EvaluationNorm : public torch::autograd::Function<EvaluationNorm> {
                             const at::Tensor& mean, const at::Tensor& variance, double epsilon) {
     // Copies of the statistics: a training pass before the backward one may update the originals in place.
     const at::Tensor inverse_deviation = at::rsqrt(variance + epsilon);
-    const bool weight_needed = weight.defined() && weight.requires_grad();
+    const bool weight_needed = weight.requires_grad();
     context->save_for_backward({weight, inverse_deviation, weight_needed ? x : at::Tensor(), weight_needed ? mean.clone() : at::Tensor()});
     return fused(x, weight, bias, mean, variance, epsilon);
   }
@@ -46,7 +48,7 @@ class EvaluationNorm : public torch::autograd::Function<EvaluationNorm> {
     torch::autograd::tensor_list result(6);
     if (!gradient.defined()) return result;
     if (context->needs_input_grad(0)) {
-      result[0] = gradient * per_channel(weight.defined() ? weight * inverse_deviation : inverse_deviation, gradient);
+      result[0] = gradient * per_channel(weight * inverse_deviation, gradient);
     }
     if (x.defined() && context->needs_input_grad(1)) {
       const at::Tensor normalised = (x - per_channel(mean, x)) * per_channel(inverse_deviation, x);
@@ -57,14 +59,25 @@ class EvaluationNorm : public torch::autograd::Function<EvaluationNorm> {
   }
 };
 
+// In plain operations; for the rare layer without weight or bias, which a Function cannot take.
+at::Tensor scaled_and_shifted(const op::BatchNorm& norm, const at::Tensor& x) {
+  at::Tensor scale = at::rsqrt(norm.variance + norm.epsilon);
+  if (norm.weight.defined()) scale = scale * norm.weight;
+  at::Tensor shift = -norm.mean * scale;
+  if (norm.bias.defined()) shift = shift + norm.bias;
+  return x * per_channel(scale, x) + per_channel(shift, x);
+}
+
+bool needs_gradient(const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); }
+
 }  // namespace
 
 at::Tensor batch_norm_evaluation(const op::BatchNorm& norm, const at::Tensor& x) {
-  const auto needs_gradient = [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
-  if (at::GradMode::is_enabled() && (needs_gradient(x) || needs_gradient(norm.weight) || needs_gradient(norm.bias))) {
-    return EvaluationNorm::apply(x, norm.weight, norm.bias, norm.mean, norm.variance, norm.epsilon);
+  if (!at::GradMode::is_enabled() || !(needs_gradient(x) || needs_gradient(norm.weight) || needs_gradient(norm.bias))) {
+    return fused(x, norm.weight, norm.bias, norm.mean, norm.variance, norm.epsilon);
   }
-  return fused(x, norm.weight, norm.bias, norm.mean, norm.variance, norm.epsilon);
+  if (!norm.weight.defined() || !norm.bias.defined()) return scaled_and_shifted(norm, x);
+  return EvaluationNorm::apply(x, norm.weight, norm.bias, norm.mean, norm.variance, norm.epsilon);
 }
 
 }  // namespace holdfast

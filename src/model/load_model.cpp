@@ -1,7 +1,7 @@
 // Models from text, and networks to files.
 #include <fmt/ranges.h>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <fmt/ranges.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/error.h"
 #include "operations.h"

@@ -1,5 +1,5 @@
 // Running a network: one walk over its nodes.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/tensor.h"

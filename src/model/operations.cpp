@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "batch_norm.h"
 #include "holdfast/core/error.h"

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstring>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/csv.h"
 #include "holdfast/core/error.h"

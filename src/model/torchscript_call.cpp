@@ -51,7 +51,7 @@ at::Tensor Call::constant(const char* argument) const {
   if (known->from_shape) importer_.set_depends_on_shape();
   if (known->value.isNone()) return {};
   if (known->value.isTensor()) return known->value.toTensor().detach();
-  return at::scalar_tensor(as_scalar(symbol(argument), *this), importer_.dtype());
+  return at::scalar_tensor(as_scalar(symbol(argument), *this), importer_.options());
 }
 
 std::int64_t Call::integer(const char* argument) const {

@@ -54,7 +54,7 @@ Symbol threshold(const Call& call) {
 // relu6(x + 3) / 6
 int add_hardsigmoid(const Call& call) {
   Importer& importer = call.importer();
-  const auto number = [&](double value) { return at::scalar_tensor(value, importer.dtype()); };
+  const auto number = [&](double value) { return at::scalar_tensor(value, importer.options()); };
   const int shifted = importer.add(op::Affine{number(1), number(3)}, {call.tensor("self")});
   const int clamped = importer.add(op::Activation{.kind = Kind::kRelu6}, {shifted});
   return importer.add(op::Multiply{1.0 / 6}, {clamped});
@@ -71,7 +71,7 @@ Symbol hardswish(const Call& call) {
 // A constant beside x: one number, a vector of channels (dimension 1), or an array of a sample's shape.
 at::Tensor beside(const Call& call, const at::Tensor& constant, int x) {
   const at::IntArrayRef shape = call.importer().shape(x);
-  const at::Tensor value = constant.to(call.importer().dtype());
+  const at::Tensor value = constant.to(call.importer().options());
   if (value.numel() == 1) return value.reshape({});
   const auto rank = static_cast<std::int64_t>(shape.size());
   if (value.dim() > rank || (value.dim() == rank && value.size(0) != 1)) call.refuse("broadcasts the tensor");
@@ -91,7 +91,7 @@ Symbol affine(const Call& call, int x, const at::Tensor& scale, const at::Tensor
 }
 
 at::Tensor number(const Call& call, double value) {
-  return at::scalar_tensor(value, call.importer().dtype());
+  return at::scalar_tensor(value, call.importer().options());
 }
 
 // matmul + bias is one linear layer when nothing else reads the product.

@@ -52,7 +52,7 @@ bool passes_through(const JitNode* node) {
 
 }  // namespace
 
-Importer::Importer(const std::vector<std::int64_t>& sample_shape, at::ScalarType dtype) : dtype_(dtype) {
+Importer::Importer(const std::vector<std::int64_t>& sample_shape, at::TensorOptions options) : options_(options) {
   std::vector<std::int64_t> shape = {kBatch};
   shape.insert(shape.end(), sample_shape.begin(), sample_shape.end());
   nodes_.push_back({"input", op::Input{}, {}});

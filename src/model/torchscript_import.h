@@ -12,7 +12,10 @@
 #include <variant>
 #include <vector>
 
-#include <torch/script.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/serialization/import.h>
 
 #include "holdfast/model/network.h"
 #include "torchscript_script.h"
@@ -59,7 +62,7 @@ struct Symbol {
 
 class Importer {
  public:
-  Importer(const std::vector<std::int64_t>& sample_shape, at::ScalarType dtype);
+  Importer(const std::vector<std::int64_t>& sample_shape, at::TensorOptions options);
 
   // Throws NotReadable.
   void read(const torch::jit::Graph& graph, const torch::jit::Module& module);
@@ -74,7 +77,7 @@ class Importer {
   int add(Operation operation, std::vector<int> inputs, const std::string& name = {});
   at::IntArrayRef shape(int node) const { return shapes_[static_cast<std::size_t>(node)]; }
   Node& node(int position) { return nodes_[static_cast<std::size_t>(position)]; }
-  at::ScalarType dtype() const { return dtype_; }
+  at::TensorOptions options() const { return options_; }  // precision and device of the model
   void set_depends_on_shape() { depends_on_shape_ = true; }
   Symbol fresh(int node);                         // a new tensor
   Symbol view_of(const Tracked& base, int node);  // one that shares memory with another
@@ -93,7 +96,7 @@ class Importer {
   std::vector<std::vector<std::int64_t>> shapes_;  // of each node's value
   std::unordered_map<const torch::jit::Value*, Symbol> symbols_;
   std::unordered_set<std::string> names_;
-  at::ScalarType dtype_;
+  at::TensorOptions options_;
   int storages_ = 0;
   bool depends_on_shape_ = false;
 };

@@ -4,6 +4,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/raw_array.h"
+#include "holdfast/core/tiles.h"
 #include "holdfast/model/torchscript.h"
 #include "torchscript_import.h"
 #include "torchscript_trial.h"
@@ -145,6 +146,7 @@ class OpaqueScript final : public Model {
 }  // namespace
 
 std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device device) {
+  const TileThread alone;  // the trials are small: threads would spend their time waiting for each other
   Script script = torchscript::read_script(path, device);
   for (const std::string& note : script.notes) log_warning("{}: {}", path, note);
   auto read = torchscript::import_network(script);

@@ -7,7 +7,7 @@ namespace {
 
 // Throws NotReadable, also when the script itself does not take samples of this shape.
 Imported read_for(const Script& script, const std::vector<std::int64_t>& sample_shape) {
-  Importer importer(sample_shape, script.dtype);
+  Importer importer(sample_shape, at::TensorOptions(script.device).dtype(script.dtype));
   importer.read(*script.graph(), script.module);
   if (importer.depends_on_shape() && !script.traced_shape) {
     throw NotReadable("its operations depend on the shape of the samples, which only a traced file tells");

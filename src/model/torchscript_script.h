@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <torch/script.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/serialization/import.h>
 
 namespace holdfast::torchscript {
 

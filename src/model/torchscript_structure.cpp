@@ -71,7 +71,7 @@ bool Importer::read_structure(const JitNode* node) {
     else if (name == "aten::dim")
       bind(node->output(), {Known{static_cast<std::int64_t>(sizes.size()), /*from_shape=*/true}});
     else if (name == "prim::dtype")
-      bind(node->output(), {Known{static_cast<std::int64_t>(dtype_)}});
+      bind(node->output(), {Known{static_cast<std::int64_t>(options_.dtype().toScalarType())}});
     else
       return false;
     return true;

@@ -28,7 +28,7 @@ Symbol clone(const Call& call) {
 // Conversions that convert nothing.
 Symbol convert(const Call& call) {
   if (call.has("dtype") && !call.is_none("dtype") &&
-      call.integer("dtype") != static_cast<std::int64_t>(call.importer().dtype())) {
+      call.integer("dtype") != static_cast<std::int64_t>(call.importer().options().dtype().toScalarType())) {
     call.refuse("changes the precision");
   }
   return {call.tracked("self")};

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <fstream>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/generated/variable_factories.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
@@ -108,10 +110,9 @@ class Training {
         options_.show_progress ? std::make_unique<Progress>(label, options_.epochs * steps_per_epoch_, "steps") : nullptr;
     if (bar) bar->set(epochs_done() * steps_per_epoch_);
     while (!finished()) {
-      const EpochRecord record = train_epoch(bar.get());
-      history_.push_back(record);
+      history_.push_back(train_epoch_or_stop(bar.get()));
       if (!options_.folder.empty()) save();
-      if (on_epoch) on_epoch(record);
+      if (on_epoch) on_epoch(history_.back());
     }
   }
 
@@ -139,12 +140,23 @@ class Training {
     return epochs_done() >= options_.epochs || (patience > 0 && best_epoch_ > 0 && epochs_done() - best_epoch_ >= patience);
   }
 
+  // An interrupt may be seen between steps or inside the validation; either way the epoch is given up and the checkpoint of the
+  // one before stands.
+  EpochRecord train_epoch_or_stop(Progress* bar) {
+    try {
+      return train_epoch(bar);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kInterrupted) stop();
+      throw;
+    }
+  }
+
   EpochRecord train_epoch(Progress* bar) {
     const auto start = std::chrono::steady_clock::now();
     EpochRecord record{.epoch = epochs_done() + 1, .learning_rate = learning_rate()};
     LossMeans means;
     for (const auto& rows : epoch_batches(dataset_.train, options_.batch_size, options_.seed, epochs_done())) {
-      if (interrupted()) stop();
+      throw_if_interrupted();
       train_step(rows, means);
       if (bar) bar->advance();
     }
@@ -169,7 +181,7 @@ class Training {
                            .progress = static_cast<double>(step) / static_cast<double>(options_.epochs * steps_per_epoch_)};
     const Loss loss = objective_->loss(network_, batch);
     const double total = loss.total.item<double>();
-    if (!std::isfinite(total)) diverged(total);
+    if (!std::isfinite(total)) diverged();
     means.add(loss, total, ids.numel());
 
     const std::vector<at::Tensor> parameters = optimizer_->parameters();
@@ -185,8 +197,8 @@ class Training {
     return options_.learning_rate * schedule_->factor({optimizer_->steps(), steps_per_epoch_, options_.epochs});
   }
 
-  [[noreturn]] void diverged(double total) const {
-    failure("the loss is {} in epoch {}, step {}; try a learning_rate below {} or a schedule with warm-up", total,
+  [[noreturn]] void diverged() const {
+    failure("the loss is not finite in epoch {}, step {}; try a learning_rate below {} or a schedule with warm-up",
             epochs_done() + 1, optimizer_->steps() % steps_per_epoch_ + 1, options_.learning_rate);
   }
 

@@ -62,6 +62,7 @@ TEST(Csv, WhatIsWrittenReadsBack) {
   for (const auto& row : rows) text += format_csv_row(row);
   EXPECT_EQ(rows_of(text), rows);
   EXPECT_EQ(rows_of(format_csv_row({""})), (Rows{{""}}));
+  EXPECT_EQ(rows_of(format_csv_row({"\xef\xbb\xbf"})), (Rows{{"\xef\xbb\xbf"}}));
   EXPECT_EQ(format_csv_row({"a", "b c"}), "a,b c\n");
 }
 

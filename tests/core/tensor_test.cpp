@@ -5,7 +5,8 @@
 #include <limits>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/generated/variable_factories.h>
 
 #include "holdfast/core/npy.h"
 #include "holdfast/core/rng.h"

@@ -8,8 +8,11 @@
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <torch/script.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/serialization/import.h>
 
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/tensor.h"
@@ -147,9 +150,9 @@ TEST(ForEachTile, AnInterruptInTheLastTileLosesNothing) {
 TEST(ForEachTile, WorkersComputeUnderTheCallersModesAndWithOneThread) {
   for (const int threads : {1, 2}) {
     std::atomic<int> wrong{0};
-    const torch::NoGradGuard no_grad;
+    const at::NoGradGuard no_grad;
     for_each_tile(8, 1, threads, [&](const Tile&) {
-      wrong += torch::GradMode::is_enabled();
+      wrong += at::GradMode::is_enabled();
       wrong += at::get_num_threads() != 1;
       wrong += torch::jit::getGraphExecutorOptimize();
     });

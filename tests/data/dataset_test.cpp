@@ -3,7 +3,7 @@
 #include <limits>
 #include <set>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "support/errors.h"
 

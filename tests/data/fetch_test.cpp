@@ -146,7 +146,8 @@ TEST_F(Fetch, AnErrorPageDoesNotHarmThePart) {
 
 TEST_F(Fetch, ARefusedConnectionIsOneSentence) {
   // Port 1 is reserved and nothing listens on it.
-  EXPECT_ERROR(fetch_file("http://127.0.0.1:1/file.bin", target, {sum}, options), kFailure, "cannot download http://127.0.0.1:1/file.bin: ");
+  EXPECT_ERROR(fetch_file("http://127.0.0.1:1/file.bin", target, {sum}, options), kFailure,
+               "cannot download http://127.0.0.1:1/file.bin: ");
   EXPECT_TRUE(nothing_left());
 }
 
@@ -261,8 +262,9 @@ TEST_F(FetchDataset, AnotherFormThatIsCompleteIsEnough) {
 TEST_F(FetchDataset, MembersOfAZipBecomeFilesAndTheZipGoes) {
   ASSERT_EQ(run_python("python3", "tests/support/make_archives.py", served()), 0);
   const std::string address = server->address() + "/good/nested.zip";
-  source.files = {{.path = "short.txt", .sha256 = {sha256_hex(as_bytes("short\n"))}, .url = address, .member = "inner/plain.zip!short.txt"},
-                  {.path = "empty", .url = address, .member = "inner/plain.zip!folder/empty"}};
+  source.files = {
+      {.path = "short.txt", .sha256 = {sha256_hex(as_bytes("short\n"))}, .url = address, .member = "inner/plain.zip!short.txt"},
+      {.path = "empty", .url = address, .member = "inner/plain.zip!folder/empty"}};
   options.mirror = "";
   fetch_dataset("toy", source, data.path(), options);
   EXPECT_EQ(read_text(data / "toy/short.txt"), "short\n");

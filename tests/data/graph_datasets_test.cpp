@@ -1,6 +1,6 @@
 #include <fstream>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "support/datasets.h"
 #include "support/errors.h"

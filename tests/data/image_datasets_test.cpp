@@ -4,7 +4,7 @@
 #include <fstream>
 #include <set>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/image.h"
@@ -31,9 +31,11 @@ std::vector<std::int64_t> class_counts(const Dataset& dataset, std::int64_t begi
 }
 
 // Where a part of a file's images lie in the dataset: 0 to train + validation - 1 are the official training set.
-std::int64_t training_count(const Dataset& dataset) { return std::ssize(dataset.train) + std::ssize(dataset.validation); }
+std::int64_t training_count(const Dataset& dataset) {
+  return std::ssize(dataset.train) + std::ssize(dataset.validation);
+}
 
-#define SKIP_WITHOUT_DATASET(name)                                                          \
+#define SKIP_WITHOUT_DATASET(name) \
   if (datasets().make(name)->found_at({}).empty()) GTEST_SKIP() << "dataset " name " is not here"
 
 TEST(FashionMnist, HasThePublishedCountsLabelsAndPixels) {
@@ -143,12 +145,15 @@ TEST(Cifar10, TheOfficialFilesAndArchiveReadTheSame) {
     write_quickly(fmt::format("{}/data_batch_{}.bin", folder, other), {});
   }
   const auto same = [&](const Dataset& other) {
-    return at::equal(other.inputs, dataset.inputs.narrow(0, 0, 10050)) && at::equal(other.labels, dataset.labels.narrow(0, 0, 10050));
+    return at::equal(other.inputs, dataset.inputs.narrow(0, 0, 10050)) &&
+           at::equal(other.labels, dataset.labels.narrow(0, 0, 10050));
   };
   EXPECT_TRUE(same(load_dataset(call, {.folder = data.path()})));
 
-  EXPECT_ERROR(load_dataset("cifar10", {.folder = data.path()}), kInput, "data_batch_2.bin has 0 bytes; 10000 images need 30730000");
-  const std::string pack = "cd '" + data.path() + "/cifar10' && tar -I 'gzip -1' -cf cifar-10-binary.tar.gz cifar-10-batches-bin" +
+  EXPECT_ERROR(load_dataset("cifar10", {.folder = data.path()}), kInput,
+               "data_batch_2.bin has 0 bytes; 10000 images need 30730000");
+  const std::string pack = "cd '" + data.path() +
+                           "/cifar10' && tar -I 'gzip -1' -cf cifar-10-binary.tar.gz cifar-10-batches-bin" +
                            " && rm -r cifar-10-batches-bin";
   ASSERT_EQ(std::system(pack.c_str()), 0);
   EXPECT_TRUE(same(load_dataset(call, {.folder = data.path()})));
@@ -208,7 +213,8 @@ void write_official_gtsrb(const std::string& folder) {
   for (const int label : {0, 1}) {
     for (const int track : {0, 1}) {
       for (const int frame : {0, 1}) {
-        write(fmt::format("GTSRB/Final_Training/Images/{:05}/{:05}_{:05}.ppm", label, track, frame), 100 * label + 10 * track + frame);
+        write(fmt::format("GTSRB/Final_Training/Images/{:05}/{:05}_{:05}.ppm", label, track, frame),
+              100 * label + 10 * track + frame);
       }
     }
     write_atomic(fmt::format("{}/GTSRB/Final_Training/Images/{:05}/GT-{:05}.csv", folder, label, label), "Filename;ClassId\n");
@@ -282,7 +288,8 @@ TEST(Flowers17, AreReadFromTheOfficialArchiveInOtherSizes) {
   SKIP_WITHOUT_DATA(folder, "flowers17");
   TempFolder data;
   make_folders(data / "flowers17");
-  const std::string pack = "cd '" + folder + "' && tar czf '" + (data / "flowers17/17flowers.tgz") + "' --transform s,^,jpg/, image_*.jpg";
+  const std::string pack =
+      "cd '" + folder + "' && tar czf '" + (data / "flowers17/17flowers.tgz") + "' --transform s,^,jpg/, image_*.jpg";
   ASSERT_EQ(std::system(pack.c_str()), 0);
   const Dataset archive = load_dataset("flowers17(size=16)", {.folder = data.path()}), loose = load_dataset("flowers17(size=16)");
   EXPECT_EQ(archive.inputs.sizes(), at::IntArrayRef({1360, 3, 16, 16}));
@@ -306,7 +313,8 @@ TEST(ImagenetSamples, WithoutLabelsEveryClassMustBeThere) {
   make_folders(data / "imagenet_samples");
   const std::string folder = data / "imagenet_samples";
   for (int i = 0; i < 1000; ++i) {
-    const Image image{.height = 9, .width = 8, .channels = 1, .pixels = std::vector<std::uint8_t>(72, static_cast<std::uint8_t>(i / 4))};
+    const Image image{
+        .height = 9, .width = 8, .channels = 1, .pixels = std::vector<std::uint8_t>(72, static_cast<std::uint8_t>(i / 4))};
     write_quickly(fmt::format("{}/n{:08}_thing_{}.JPEG", folder, i, i), encode_png(image));
   }
   const Dataset dataset = load_dataset("imagenet_samples(size=8)", {.folder = data.path()});

@@ -1,7 +1,7 @@
 // The user's own images.
 #include <cstdlib>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/image.h"
@@ -46,7 +46,8 @@ TEST_F(ImageFolder, ClassesAreFoldersInTheOrderOfNames) {
 }
 
 TEST_F(ImageFolder, TrainAndTestFoldersAreTheParts) {
-  for (const char* name : {"train/a/1.png", "train/a/2.png", "train/b/1.png", "test/b/9.png"}) write(name, plain(2, 2, {9, 9, 9}));
+  for (const char* name : {"train/a/1.png", "train/a/2.png", "train/b/1.png", "test/b/9.png"})
+    write(name, plain(2, 2, {9, 9, 9}));
   const Dataset dataset = load_dataset(call());
   EXPECT_THAT(dataset.test, ElementsAre(3));
   EXPECT_EQ(dataset.train.size() + dataset.validation.size(), 3u);

@@ -1,5 +1,5 @@
 // Files of the user's own: csv, npy and idx.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/tensor.h"

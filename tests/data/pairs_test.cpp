@@ -1,7 +1,7 @@
 #include <map>
 #include <set>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "support/datasets.h"
 #include "support/errors.h"

@@ -1,6 +1,7 @@
 #include "holdfast/data/synthetic.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "support/datasets.h"
 #include "support/errors.h"

@@ -1,5 +1,5 @@
 // The tables against what their publishers say about them, and rows worked out by hand.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/files.h"
 #include "support/datasets.h"

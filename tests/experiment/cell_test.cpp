@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/interrupt.h"
@@ -110,7 +110,7 @@ TEST(FoldMaps, SumsTheMagnitudesOfChannels) {
 }
 
 TEST(Cuda, ExplainsAndAttacksAsTheProcessorDoes) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA device";
+  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
   const Setting cpu, cuda(at::Device(at::kCUDA, 0));
   const ExplainedBatch expected = explain_all(*cpu.model, *cpu.explainer, cpu.schema, cpu.inputs, {}, cpu.ids, 0, {.size = 8});
   const ExplainedBatch found = explain_all(*cuda.model, *cuda.explainer, cuda.schema, cuda.inputs, {}, cuda.ids, 0, {.size = 8});

@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/generated/variable_factories.h>
 
 #include "holdfast/explain/explainer.h"
 #include "support/errors.h"

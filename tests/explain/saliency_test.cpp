@@ -1,7 +1,9 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/generated/variable_factories.h>
 
 #include "holdfast/explain/explainer.h"
 #include "support/errors.h"

@@ -78,6 +78,7 @@ def make_csv():
     write("csv", "good_plain.csv", "a,b,c\n1,2,3\n4,5,6\n")
     write("csv", "good_quoted.csv", 'name,"the, value"\r\n"say ""hi""","two\nlines"\r\n\r\n  x , y \r\n')
     write("csv", "good_header_only.csv", "a,b")
+    write("csv", "good_late_byte_order_mark.csv", b"\n\xef\xbb\xbf\nx\n")
     write("csv", "bad_row.csv", "a,b\n1\n")
     write("csv", "bad_quote.csv", 'a,b\n"1,2\n')
     write("csv", "bad_after_quote.csv", 'a\n"1"2\n')

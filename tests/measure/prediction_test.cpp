@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/generated/variable_factories.h>
 
 #include "support/errors.h"
 

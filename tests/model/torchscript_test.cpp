@@ -5,8 +5,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include "holdfast/core/tiles.h"
 #include "model/torchscript_files.h"
 #include "support/errors.h"
 
@@ -21,6 +23,7 @@ double largest(const at::Tensor& difference) {
 
 // Logits and input gradients as in Python, to 1e-5.
 void expect_same_as_python(const Model& model, const std::string& name) {
+  const TileThread alone;
   const at::Tensor inputs = stored(name, "inputs").requires_grad_();
   const at::Tensor before = inputs.detach().clone();
   const at::Tensor logits = model.logits(inputs);
@@ -46,6 +49,7 @@ TEST_P(TorchscriptNetworks, BecomeNetworksWithPythonsLogitsAndGradients) {
 TEST_P(TorchscriptNetworks, AgreeWithThemselvesInDoublePrecision) {
   const auto model = load_script(GetParam());
   ASSERT_NE(model->network(), nullptr) << model->describe();
+  const TileThread alone;
   const auto precise = model->in_double();
   ASSERT_NE(precise, nullptr);
   EXPECT_EQ(precise->dtype(), at::kDouble);

@@ -36,9 +36,9 @@ void write_run(const std::string& folder, const Schema& schema) {
     write_npy(folder + "/arrays/0000/" + name + ".npy", floats(shape, {0.5F, 0.25F, 1.0F}));
   }
   write_json(folder + "/arrays/0000/samples.json",
-             Json::parse(R"([{"sample": 7, "label": null, "prediction": 1, "value": 0.5, "top_original": [2, 0], "top_perturbed": [2, 1]}])"));
-  write_json(folder + "/results.json", Json::parse(R"({"title": "</script><b>", "models": [], "gates": [], "rows": [{"dataset": "d", "model": "m",
-    "explainer": "saliency", "attack": "er", "metric": "top_k(k=2)", "arrays": "arrays/0000"}]})"));
+             Json::parse(R"json([{"sample": 7, "label": null, "prediction": 1, "value": 0.5, "top_original": [2, 0], "top_perturbed": [2, 1]}])json"));
+  write_json(folder + "/results.json", Json::parse(R"json({"title": "</script><b>", "models": [], "gates": [], "rows": [{"dataset": "d", "model": "m",
+    "explainer": "saliency", "attack": "er", "metric": "top_k(k=2)", "arrays": "arrays/0000"}]})json"));
   write_atomic(folder + "/samples.csv", "dataset,model,explainer,attack,metric,sample,value\nd,m,saliency,er,top_k(k=2),7,0.5\n");
   Json manifest{{"title", "t"}, {"datasets", Json::array()}};
   manifest["datasets"].push_back({{"name", "d"}, {"schema", to_json(schema)}});

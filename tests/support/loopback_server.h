@@ -24,7 +24,8 @@ class LoopbackServer {
       dup2(ends[1], STDOUT_FILENO);
       close(ends[0]);
       close(ends[1]);
-      execlp("python3", "python3", HOLDFAST_SOURCE_DIR "/tests/support/range_server.py", folder.c_str(), static_cast<char*>(nullptr));
+      execlp("python3", "python3", HOLDFAST_SOURCE_DIR "/tests/support/range_server.py", folder.c_str(),
+             static_cast<char*>(nullptr));
       _exit(127);
     }
     close(ends[1]);

@@ -1,4 +1,6 @@
-"""Archives made by Python's own writers, for the readers of ours: FOLDER/{ustar,gnu,pax}.tar, plain.tar.gz, plain.zip, nested.zip.
+"""Archives made by Python's own writers, for the readers of ours.
+
+FOLDER/{ustar,gnu,pax}.tar, plain.tar.gz, plain.zip, and nested.zip with plain.zip inside.
 
 Each holds short.txt ("short\n"), a file of 100000 bytes i % 251 and an empty one, with a name too long for a plain header.
 """

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/rng.h"
 #include "holdfast/model/model.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/core/rng.h"
 #include "holdfast/data/dataset.h"

@@ -14,9 +14,9 @@ namespace holdfast {
 
 struct FetchOptions {
   std::string mirror = mirror_of_environment();
-  int attempts = 4;         // of one file, when the network fails or the server is busy
-  double first_pause = 1;   // seconds before the second attempt; doubled before each further one
-  bool again = false;       // fetch_dataset: also what is there and complete
+  int attempts = 4;        // of one file, when the network fails or the server is busy
+  double first_pause = 1;  // seconds before the second attempt; doubled before each further one
+  bool again = false;      // fetch_dataset: also what is there and complete
 
   static std::string mirror_of_environment();
 };

@@ -18,7 +18,7 @@ struct Source {
     // Known good contents, lower-case; any of them will do. Empty when the official file has no fixed bytes. Of several
     // files: the sha256 of the lines that `sha256sum FOLDER/PATTERN` prints in the data folder.
     std::vector<std::string> sha256 = {};
-    std::string url = {};    // official address; empty when there is none
+    std::string url = {};     // official address; empty when there is none
     std::string member = {};  // the url is a zip: which of its members becomes the file
     std::int64_t count = 1;   // how many files a path with `*` stands for
   };
@@ -34,8 +34,8 @@ struct Source {
 
 // What of a source lies where: the first set of files that is complete.
 struct Found {
-  std::string folder;                     // empty when nothing is complete
-  std::vector<Source::File> files = {};   // the set that was found
+  std::string folder;                    // empty when nothing is complete
+  std::vector<Source::File> files = {};  // the set that was found
   explicit operator bool() const { return !folder.empty(); }
 };
 

@@ -4,6 +4,10 @@
 // operation of its graph is known, it becomes a Network, which surrogates and layer-wise explainers need; the Network
 // is only trusted after it gave the file's own logits to 1e-5 on random inputs. Otherwise the module runs as it is,
 // with the executor's optimisation off, so that results do not depend on the order of calls; `describe()` says why.
+//
+// Models here give logits in evaluation mode, so three things are put right in the copy, with a warning: dropout and batch
+// statistics that tracing in training mode fixed are turned off, and a softmax or log_softmax at the end is cut, since
+// what goes into it are the logits.
 #pragma once
 
 #include <memory>

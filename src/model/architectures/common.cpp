@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "holdfast/model/activation.h"
 

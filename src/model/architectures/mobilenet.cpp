@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "../initialise.h"
 #include "../layers.h"
