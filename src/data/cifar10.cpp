@@ -153,7 +153,7 @@ class Cifar10 final : public DatasetLoader {
   static Dataset assemble(const std::vector<Batch>& batches, std::int64_t train_count, std::uint64_t seed) {
     std::int64_t total = 0;
     for (const Batch& batch : batches) total += batch.used;
-    at::Tensor inputs = at::empty({total, 3, kSide, kSide}, at::kFloat);
+    at::Tensor inputs = new_images(total, 3, kSide, kSide);
     std::vector<std::int64_t> labels;
     for (const Batch& batch : batches) {
       const at::Tensor part = inputs.narrow(0, static_cast<std::int64_t>(labels.size()), batch.used);

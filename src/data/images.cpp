@@ -1,5 +1,8 @@
 #include "images.h"
 
+#include <sys/mman.h>
+
+#include <cstdint>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -27,6 +30,16 @@ void to_unit_planes(const std::uint8_t* pixels, std::int64_t area, std::int64_t 
 
 }  // namespace
 
+at::Tensor new_images(std::int64_t count, std::int64_t channels, std::int64_t height, std::int64_t width) {
+  at::Tensor tensor = at::empty({count, channels, height, width}, at::kFloat);
+  constexpr std::uintptr_t kLargePage = std::uintptr_t{1} << 21;
+  const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data_ptr()), end = begin + tensor.nbytes();
+  const std::uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
+  // A wish; a system that does not grant it is slower, not wrong.
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+  return tensor;
+}
+
 void fill_unit(const at::Tensor& out, std::span<const std::uint8_t> bytes) {
   HOLDFAST_CHECK(out.is_contiguous() && out.numel() == static_cast<std::int64_t>(bytes.size()));
   float* values = out.data_ptr<float>();
@@ -47,7 +60,7 @@ void fill_unit_planes(const at::Tensor& out, std::span<const std::uint8_t> bytes
 
 at::Tensor decode_images(std::int64_t count, std::int64_t channels, std::int64_t height, std::int64_t width,
                          const std::function<Image(std::int64_t)>& image, const std::function<std::string(std::int64_t)>& where) {
-  at::Tensor tensor = at::empty({count, channels, height, width}, at::kFloat);
+  at::Tensor tensor = new_images(count, channels, height, width);
   float* values = tensor.data_ptr<float>();
   for_each_tile(count, kImagesAtOnce, 0, [&](const Tile& tile) {
     for (std::int64_t i = tile.begin; i < tile.end; ++i) {

@@ -13,6 +13,10 @@
 
 namespace holdfast {
 
+// Room for images, not yet filled, in large pages where the system has them: taking a big dataset's memory in small ones
+// costs more time than filling it.
+at::Tensor new_images(std::int64_t count, std::int64_t channels, std::int64_t height, std::int64_t width);
+
 // Writes bytes in [0, 255] as floats in [0, 1] into a contiguous tensor of as many elements, on several threads.
 void fill_unit(const at::Tensor& out, std::span<const std::uint8_t> bytes);
 // The same for interleaved pixels: bytes are [N, H, W, C], the tensor is [N, C, H, W].

@@ -61,7 +61,7 @@ class MnistLoader final : public DatasetLoader {
       input_error("{}: training images are {} x {} pixels, test images {} x {}", folder, height, width, test.images.shape[1],
                   test.images.shape[2]);
     }
-    at::Tensor inputs = at::empty({train.count + test.count, 1, height, width}, at::kFloat);
+    at::Tensor inputs = new_images(train.count + test.count, 1, height, width);
     fill_unit(inputs.narrow(0, 0, train.count), values(train.images, train.count));
     fill_unit(inputs.narrow(0, train.count, test.count), values(test.images, test.count));
     std::vector<std::int64_t> labels;
