@@ -22,7 +22,9 @@
 namespace holdfast {
 namespace {
 
-std::string reason(int code) { return std::generic_category().message(code); }
+std::string reason(int code) {
+  return std::generic_category().message(code);
+}
 
 class Descriptor {
  public:
@@ -68,7 +70,8 @@ Buffer read_whole(const std::string& path) {
   // One byte more than the file is said to have shows its end without growing; pipes say nothing and grow.
   Buffer buffer(std::max<std::size_t>(static_cast<std::size_t>(status.st_size) + 1, 4096), {});
   std::size_t filled = 0;
-  while (const std::size_t got = read_some(file, reinterpret_cast<std::byte*>(buffer.data()) + filled, buffer.size() - filled, path)) {
+  while (const std::size_t got =
+             read_some(file, reinterpret_cast<std::byte*>(buffer.data()) + filled, buffer.size() - filled, path)) {
     filled += got;
     if (filled == buffer.size()) buffer.resize(2 * buffer.size());
   }
@@ -143,7 +146,8 @@ class Sha256 {
 std::size_t expected_size(std::span<const std::byte> data, std::size_t limit) {
   constexpr std::size_t kMostExpansion = 1032;  // of a byte, by deflate
   std::size_t claimed = 0;
-  for (std::size_t i = 1; i <= 4 && i <= data.size(); ++i) claimed = claimed << 8 | std::to_integer<std::size_t>(data[data.size() - i]);
+  for (std::size_t i = 1; i <= 4 && i <= data.size(); ++i)
+    claimed = claimed << 8 | std::to_integer<std::size_t>(data[data.size() - i]);
   return std::min({std::max<std::size_t>(claimed + 1, 1 << 16), data.size() * kMostExpansion + 1, limit + 1});
 }
 
@@ -159,9 +163,13 @@ bool folder_exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-Bytes read_bytes(const std::string& path) { return read_whole<Bytes>(path); }
+Bytes read_bytes(const std::string& path) {
+  return read_whole<Bytes>(path);
+}
 
-std::string read_text(const std::string& path) { return read_whole<std::string>(path); }
+std::string read_text(const std::string& path) {
+  return read_whole<std::string>(path);
+}
 
 void write_atomic(const std::string& path, std::span<const std::span<const std::byte>> parts) {
   struct stat status {};
@@ -185,7 +193,9 @@ void write_atomic(const std::string& path, std::span<const std::byte> data) {
   write_atomic(path, std::span<const std::span<const std::byte>>(parts));
 }
 
-void write_atomic(const std::string& path, std::string_view text) { write_atomic(path, as_bytes(text)); }
+void write_atomic(const std::string& path, std::string_view text) {
+  write_atomic(path, as_bytes(text));
+}
 
 void make_folders(const std::string& path) {
   std::error_code error;

@@ -31,9 +31,15 @@ void catch_signals() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-void request_interrupt() { requested = true; }
-void clear_interrupt() { requested = false; }
-bool interrupted() { return requested; }
+void request_interrupt() {
+  requested = true;
+}
+void clear_interrupt() {
+  requested = false;
+}
+bool interrupted() {
+  return requested;
+}
 
 void throw_if_interrupted() {
   if (interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");

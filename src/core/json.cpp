@@ -56,13 +56,17 @@ Json parse_json(const std::string& text, const std::string& where) {
   }
 }
 
-Json read_json(const std::string& path) { return parse_json(read_text(path), path); }
+Json read_json(const std::string& path) {
+  return parse_json(read_text(path), path);
+}
 
 std::string dump_json(const Json& json) {
   // Names of files and features may be anything; text that is not UTF-8 must not stop a result from being written.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void write_json(const std::string& path, const Json& json) { write_atomic(path, dump_json(json)); }
+void write_json(const std::string& path, const Json& json) {
+  write_atomic(path, dump_json(json));
+}
 
 }  // namespace holdfast

@@ -29,9 +29,13 @@ std::atomic<LogLevel>& current_level() {
 
 }  // namespace
 
-void set_log_level(LogLevel level) { current_level() = level; }
+void set_log_level(LogLevel level) {
+  current_level() = level;
+}
 
-LogLevel log_level() { return current_level(); }
+LogLevel log_level() {
+  return current_level();
+}
 
 void log_line(LogLevel level, const std::string& message) {
   if (level < log_level() || level == LogLevel::kSilent) return;

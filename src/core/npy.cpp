@@ -129,19 +129,32 @@ std::optional<ElementType> element_type(std::string_view code) {
 
 std::string_view code_of(ElementType type) {
   switch (type) {
-    case ElementType::kBool: return "|b1";
-    case ElementType::kUint8: return "|u1";
-    case ElementType::kInt8: return "|i1";
-    case ElementType::kUint16: return "<u2";
-    case ElementType::kInt16: return "<i2";
-    case ElementType::kUint32: return "<u4";
-    case ElementType::kInt32: return "<i4";
-    case ElementType::kUint64: return "<u8";
-    case ElementType::kInt64: return "<i8";
-    case ElementType::kFloat16: return "<f2";
-    case ElementType::kFloat32: return "<f4";
-    case ElementType::kFloat64: return "<f8";
-    case ElementType::kBfloat16: break;  // NumPy has none
+    case ElementType::kBool:
+      return "|b1";
+    case ElementType::kUint8:
+      return "|u1";
+    case ElementType::kInt8:
+      return "|i1";
+    case ElementType::kUint16:
+      return "<u2";
+    case ElementType::kInt16:
+      return "<i2";
+    case ElementType::kUint32:
+      return "<u4";
+    case ElementType::kInt32:
+      return "<i4";
+    case ElementType::kUint64:
+      return "<u8";
+    case ElementType::kInt64:
+      return "<i8";
+    case ElementType::kFloat16:
+      return "<f2";
+    case ElementType::kFloat32:
+      return "<f4";
+    case ElementType::kFloat64:
+      return "<f8";
+    case ElementType::kBfloat16:
+      break;  // NumPy has none
   }
   HOLDFAST_CHECK(type != ElementType::kBfloat16);
   return "";
@@ -150,7 +163,8 @@ std::string_view code_of(ElementType type) {
 void read_type(HeaderText& text, Header& header, const std::string& where) {
   if (text.next_is('[')) input_error("{}: has a structured dtype; save each field as an array of its own", where);
   const std::string_view code = text.quoted();
-  if (code.ends_with('O')) input_error("{}: has Python objects as elements; save it with a numeric dtype, as array.astype('float32')", where);
+  if (code.ends_with('O'))
+    input_error("{}: has Python objects as elements; save it with a numeric dtype, as array.astype('float32')", where);
   const bool ordered = !code.empty() && std::string_view("<>=|").find(code.front()) != std::string_view::npos;
   const auto type = element_type(code.substr(ordered ? 1 : 0));
   if (!type) input_error("{}: has dtype '{}'; bool, integers and float16, float32 and float64 can be read", where, code);
@@ -188,7 +202,8 @@ void read_literal(std::string_view literal, Header& header, const std::string& w
 
 Header read_header(std::span<const std::byte> file, const std::string& where) {
   const std::string_view text = as_text(file);
-  if (text.starts_with("PK\x03\x04")) input_error("{}: is an .npz archive; save the one array that is meant with numpy.save", where);
+  if (text.starts_with("PK\x03\x04"))
+    input_error("{}: is an .npz archive; save the one array that is meant with numpy.save", where);
   if (text.empty() || !kMagic.starts_with(text.substr(0, kMagic.size()))) {
     input_error("{}: is not an npy file (it does not start with \\x93NUMPY)", where);
   }
@@ -240,12 +255,17 @@ std::vector<std::byte> to_row_major(const std::vector<std::byte>& source, const 
   return result;
 }
 
-std::vector<std::byte> to_row_major(const std::vector<std::byte>& source, const std::vector<std::int64_t>& shape, std::size_t size) {
+std::vector<std::byte> to_row_major(const std::vector<std::byte>& source, const std::vector<std::int64_t>& shape,
+                                    std::size_t size) {
   switch (size) {
-    case 1: return to_row_major<1>(source, shape);
-    case 2: return to_row_major<2>(source, shape);
-    case 4: return to_row_major<4>(source, shape);
-    default: return to_row_major<8>(source, shape);
+    case 1:
+      return to_row_major<1>(source, shape);
+    case 2:
+      return to_row_major<2>(source, shape);
+    case 4:
+      return to_row_major<4>(source, shape);
+    default:
+      return to_row_major<8>(source, shape);
   }
 }
 
@@ -264,7 +284,8 @@ std::string format_header(const RawArray& array) {
   literal += '\n';
   HOLDFAST_CHECK(literal.size() < 65536);
   std::string header(kMagic);
-  for (const std::size_t byte : {std::size_t{1}, std::size_t{0}, literal.size() % 256, literal.size() / 256}) header += static_cast<char>(byte);
+  for (const std::size_t byte : {std::size_t{1}, std::size_t{0}, literal.size() % 256, literal.size() / 256})
+    header += static_cast<char>(byte);
   return header + literal;
 }
 

@@ -70,7 +70,9 @@ Progress::Progress(std::string what, std::int64_t total, std::string unit) : sta
   state_->line.total = total;
 }
 
-Progress::~Progress() { state_->finish(); }
+Progress::~Progress() {
+  state_->finish();
+}
 
 void Progress::advance(std::int64_t amount) {
   state_->started = true;

@@ -17,7 +17,9 @@ std::string format_duration(double seconds) {
 }
 
 // Three digits are enough to read: 0.0123, 4.57, 812, 15300.
-std::string format_rate(double rate) { return rate >= 100 ? fmt::format("{:.0f}", rate) : fmt::format("{:.3g}", rate); }
+std::string format_rate(double rate) {
+  return rate >= 100 ? fmt::format("{:.0f}", rate) : fmt::format("{:.3g}", rate);
+}
 
 }  // namespace
 
@@ -31,7 +33,8 @@ std::string to_string(const ProgressLine& line) {
 
   std::string text = line.what + ":";
   // Rounded down: 100 % means all of it.
-  if (line.total > 0) text += fmt::format(" {:.0f} %", std::floor(100.0 * static_cast<double>(line.done) / static_cast<double>(line.total)));
+  if (line.total > 0)
+    text += fmt::format(" {:.0f} %", std::floor(100.0 * static_cast<double>(line.done) / static_cast<double>(line.total)));
   text += " " + amount(line.done);
   if (line.total > 0) text += "/" + amount(line.total);
   text += unit;

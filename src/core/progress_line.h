@@ -8,12 +8,12 @@ namespace holdfast {
 
 struct ProgressLine {
   std::string what;
-  std::string unit;           // "B" is shown in MB
-  std::int64_t total = 0;     // 0: not known
+  std::string unit;        // "B" is shown in MB
+  std::int64_t total = 0;  // 0: not known
   std::int64_t done = 0;
-  std::int64_t before = 0;    // part of `done` that was there before the clock started, as in a resumed download
-  double seconds = 0;         // since the start
-  bool finished = false;      // tells the time it took instead of the time left
+  std::int64_t before = 0;  // part of `done` that was there before the clock started, as in a resumed download
+  double seconds = 0;       // since the start
+  bool finished = false;    // tells the time it took instead of the time left
   std::string note;
 };
 

@@ -107,7 +107,8 @@ class HeaderReader {
     } else if (place_ == Place::kEntry && key_ == "dtype") {
       const auto found = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& entry) { return text == entry.first; });
       if (found == kTypes.end()) {
-        input_error("{}: array '{}' has dtype {}, which is not supported", where_, shortened(entries.back().name), shortened(text));
+        input_error("{}: array '{}' has dtype {}, which is not supported", where_, shortened(entries.back().name),
+                    shortened(text));
       }
       entries.back().type = found->second;
     } else {
@@ -130,7 +131,9 @@ class HeaderReader {
     damaged(fmt::format("it is not JSON at byte {}", position));
   }
 
-  [[noreturn]] void damaged(const std::string& why) const { input_error("{}: the safetensors header is damaged: {}", where_, why); }
+  [[noreturn]] void damaged(const std::string& why) const {
+    input_error("{}: the safetensors header is damaged: {}", where_, why);
+  }
   static std::string shortened(const std::string& text) { return text.size() <= 80 ? text : text.substr(0, 77) + "..."; }
 
  private:
@@ -144,7 +147,8 @@ class HeaderReader {
     if (!entry.type || !entry.shape || !entry.offsets) {
       damaged(fmt::format("array '{}' lacks one of dtype, shape, data_offsets", shortened(entry.name)));
     }
-    if (entry.offsets->size() != 2) damaged(fmt::format("array '{}' has {} data_offsets, not 2", shortened(entry.name), entry.offsets->size()));
+    if (entry.offsets->size() != 2)
+      damaged(fmt::format("array '{}' has {} data_offsets, not 2", shortened(entry.name), entry.offsets->size()));
   }
 
   const std::string& where_;
@@ -155,7 +159,8 @@ class HeaderReader {
 };
 
 // Every byte of the data belongs to exactly one array, and each array has as many as its shape needs.
-void check_offsets(const std::vector<Entry>& entries, std::size_t available, const HeaderReader& reader, const std::string& where) {
+void check_offsets(const std::vector<Entry>& entries, std::size_t available, const HeaderReader& reader,
+                   const std::string& where) {
   std::vector<const Entry*> by_place;
   for (const Entry& entry : entries) by_place.push_back(&entry);
   std::sort(by_place.begin(), by_place.end(), [](const Entry* a, const Entry* b) { return *a->offsets < *b->offsets; });
@@ -166,7 +171,8 @@ void check_offsets(const std::vector<Entry>& entries, std::size_t available, con
     if (end < begin || static_cast<std::uint64_t>(end) > available) {
       reader.damaged(fmt::format("array '{}' lies at bytes {} to {} of {}", name, begin, end, available));
     }
-    if (begin < covered) reader.damaged(fmt::format("array '{}' starts at byte {}, inside another that ends at {}", name, begin, covered));
+    if (begin < covered)
+      reader.damaged(fmt::format("array '{}' starts at byte {}, inside another that ends at {}", name, begin, covered));
     if (begin > covered) reader.damaged(fmt::format("bytes {} to {} before array '{}' belong to no array", covered, begin, name));
     const std::size_t size = checked_bytes(*entry->shape, *entry->type, available, fmt::format("{}: array '{}'", where, name));
     if (size != static_cast<std::size_t>(end - begin)) {
@@ -210,8 +216,8 @@ std::string format_header(const TensorFile& file) {
     const auto& [name, array] = file.arrays[i];
     HOLDFAST_CHECK(names.insert(name).second);
     HOLDFAST_CHECK(array.bytes.size() == static_cast<std::size_t>(array.count()) * size_of(array.type));
-    parts.push_back(fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted(name), code_of(array.type),
-                                fmt::join(array.shape, ","), begins[i], begins[i] + array.bytes.size()));
+    parts.push_back(fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted(name),
+                                code_of(array.type), fmt::join(array.shape, ","), begins[i], begins[i] + array.bytes.size()));
   }
   std::string json = fmt::format("{{{}}}", fmt::join(parts, ","));
   json.append((8 - json.size() % 8) % 8, ' ');
@@ -237,9 +243,11 @@ TensorFile parse_safetensors(std::span<const std::byte> file, const std::string&
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < 8; ++i) length |= std::to_integer<std::uint64_t>(file[i]) << (8 * i);
   if (length > file.size() - 8) {
-    input_error("{}: is truncated or no safetensors file: the header claims {} bytes, but {} follow", where, length, file.size() - 8);
+    input_error("{}: is truncated or no safetensors file: the header claims {} bytes, but {} follow", where, length,
+                file.size() - 8);
   }
-  if (length > kLongestHeader) input_error("{}: the safetensors header has {} bytes; at most {} are allowed", where, length, kLongestHeader);
+  if (length > kLongestHeader)
+    input_error("{}: the safetensors header has {} bytes; at most {} are allowed", where, length, kLongestHeader);
 
   HeaderReader reader(where);
   const std::string_view json = as_text(file.subspan(8, length));
@@ -257,7 +265,9 @@ TensorFile parse_safetensors(std::span<const std::byte> file, const std::string&
   return result;
 }
 
-TensorFile read_safetensors(const std::string& path) { return parse_safetensors(read_bytes(path), path); }
+TensorFile read_safetensors(const std::string& path) {
+  return parse_safetensors(read_bytes(path), path);
+}
 
 std::vector<std::byte> format_safetensors(const TensorFile& file) {
   const std::string header = format_header(file);

@@ -43,7 +43,9 @@ std::string cut_to_width(const std::string& line) {
 
 }  // namespace
 
-bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+bool stderr_is_terminal() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
 
 void print_line(const std::string& line) {
   Terminal& shared = terminal();

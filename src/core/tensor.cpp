@@ -43,7 +43,9 @@ ElementType element_type(at::ScalarType type) {
   input_error("a tensor of {} cannot be written; convert it to float32 first", c10::toString(type));
 }
 
-bool is_integer(ElementType type) { return at::isIntegralType(scalar_type(type), false); }
+bool is_integer(ElementType type) {
+  return at::isIntegralType(scalar_type(type), false);
+}
 
 // "[3, 0, 7]": the position of the flat index.
 std::string position_of(std::int64_t index, at::IntArrayRef shape) {
@@ -67,7 +69,8 @@ void check_finite(const at::Tensor& values, const at::Tensor& original, const st
 
 // Fills each row from the stream of its id.
 template <class Draw>
-at::Tensor random_rows(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose, Draw draw) {
+at::Tensor random_rows(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose,
+                       Draw draw) {
   HOLDFAST_CHECK(ids.dim() == 1 && ids.scalar_type() == at::kLong);
   const at::Tensor own_ids = ids.to(at::kCPU).contiguous();
   std::vector<std::int64_t> shape{own_ids.size(0)};
@@ -96,7 +99,8 @@ at::Tensor to_tensor(RawArray array) {
   auto owner = std::make_unique<RawArray>(std::move(array));
   void* data = owner->bytes.data();
   const std::vector<std::int64_t> shape = owner->shape;
-  return at::from_blob(data, shape, [kept = owner.release()](void*) { delete kept; }, at::TensorOptions().dtype(type));
+  return at::from_blob(
+      data, shape, [kept = owner.release()](void*) { delete kept; }, at::TensorOptions().dtype(type));
 }
 
 RawArray to_raw(const at::Tensor& tensor) {
@@ -150,6 +154,8 @@ at::Tensor random_uniform(at::IntArrayRef sample_shape, const at::Tensor& ids, s
   return random_rows(sample_shape, ids, seed, purpose, [](RandomStream& stream) { return stream.uniform(); });
 }
 
-bool all_finite(const at::Tensor& tensor) { return at::isfinite(tensor).all().item<bool>(); }
+bool all_finite(const at::Tensor& tensor) {
+  return at::isfinite(tensor).all().item<bool>();
+}
 
 }  // namespace holdfast

@@ -41,7 +41,8 @@ Bytes gzip(std::string_view text) {
 
 std::string varied_text(std::size_t size) {
   std::string text;
-  for (std::uint32_t state = 1; text.size() < size; state = state * 1664525U + 1013904223U) text += static_cast<char>('a' + (state >> 28));
+  for (std::uint32_t state = 1; text.size() < size; state = state * 1664525U + 1013904223U)
+    text += static_cast<char>('a' + (state >> 28));
   return text;
 }
 
@@ -91,7 +92,9 @@ TEST(Read, GivesTheFilesBytes) {
   }
 }
 
-TEST(Read, TakesFilesThatDoNotSayTheirSize) { EXPECT_NE(read_text("/proc/self/status").find("VmSize"), std::string::npos); }
+TEST(Read, TakesFilesThatDoNotSayTheirSize) {
+  EXPECT_NE(read_text("/proc/self/status").find("VmSize"), std::string::npos);
+}
 
 TEST(Read, SaysWhyNot) {
   const TempFolder folder;
@@ -141,7 +144,8 @@ TEST(WriteAtomic, AFullDiskKeepsTheOldFileAndLeavesNothingBehind) {
   write_atomic(folder / "a", "old");
   {
     const FileSizeLimit limit(1000);
-    EXPECT_ERROR(write_atomic(folder / "a", std::string(5000, 'x')), kFailure, "cannot write " + (folder / "a") + ": File too large");
+    EXPECT_ERROR(write_atomic(folder / "a", std::string(5000, 'x')), kFailure,
+                 "cannot write " + (folder / "a") + ": File too large");
   }
   EXPECT_EQ(read_text(folder / "a"), "old");
   EXPECT_EQ(entries_of(folder.path()), std::vector<std::string>{"a"});

@@ -1,9 +1,9 @@
 #include "holdfast/core/interrupt.h"
 
-#include <csignal>
-#include <functional>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
+#include <functional>
 
 #include <gtest/gtest.h>
 

@@ -30,7 +30,9 @@ std::string file_with(const std::string& literal, const std::string& data, int v
   return file + literal + data;
 }
 
-RawArray parse(const std::string& file) { return parse_npy(as_bytes(file), "a.npy"); }
+RawArray parse(const std::string& file) {
+  return parse_npy(as_bytes(file), "a.npy");
+}
 
 const std::string kFourFloats = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }\n";
 
@@ -62,8 +64,9 @@ TEST(Npy, FortranOrderAndBigEndianAreConverted) {
 
 TEST(Npy, TakesEveryFormOfTheLiteral) {
   const std::string data(16, 'x');
-  for (const char* literal : {"{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", "{\"shape\":(4,),\"fortran_order\":False,\"descr\":\"<f4\"}",
-                              "  { 'shape' : ( 4L , ) , 'descr' : '=f4' , 'fortran_order' : True }  \n"}) {
+  for (const char* literal :
+       {"{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", "{\"shape\":(4,),\"fortran_order\":False,\"descr\":\"<f4\"}",
+        "  { 'shape' : ( 4L , ) , 'descr' : '=f4' , 'fortran_order' : True }  \n"}) {
     EXPECT_EQ(parse(file_with(literal, data)).shape, std::vector<std::int64_t>{4}) << literal;
     EXPECT_EQ(parse(file_with(literal, data, 2)).shape, std::vector<std::int64_t>{4}) << literal;
   }
@@ -85,8 +88,10 @@ TEST(Npy, TrailingBytesAreSeen) {
 TEST(Npy, ClaimsAboutSizeAreNotBelieved) {
   EXPECT_ERROR(parse(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (1152921504606846976,)}", "")), kInput,
                "4611686018427387904 bytes, but 0 bytes follow it");
-  EXPECT_ERROR(parse(file_with("{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976,)}", "")), kInput, "more than any file holds");
-  EXPECT_ERROR(parse(file_with("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}", "")), kInput, "does not fit 64 bits");
+  EXPECT_ERROR(parse(file_with("{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976,)}", "")), kInput,
+               "more than any file holds");
+  EXPECT_ERROR(parse(file_with("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}", "")), kInput,
+               "does not fit 64 bits");
   EXPECT_ERROR(parse(file_with("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", "")), kInput, "negative");
   std::string long_header = file_with(kFourFloats, std::string(16, 'x'), 2);
   long_header[11] = '\x7F';
@@ -101,7 +106,9 @@ TEST(Npy, OtherFilesAreRefused) {
 }
 
 TEST(Npy, TypesThatAreNoNumbersAreRefused) {
-  const auto with_type = [](const std::string& type) { return file_with("{'descr': " + type + ", 'fortran_order': False, 'shape': (1,)}", ""); };
+  const auto with_type = [](const std::string& type) {
+    return file_with("{'descr': " + type + ", 'fortran_order': False, 'shape': (1,)}", "");
+  };
   EXPECT_ERROR(parse(with_type("[('a', '<f4'), ('b', '<i4')]")), kInput, "a.npy: has a structured dtype; save each field");
   EXPECT_ERROR(parse(with_type("'|O'")), kInput, "a.npy: has Python objects as elements");
   for (const char* type : {"'<U5'", "'<c8'", "'<f16'", "'<M8[ns]'", "''", "'<'", "'f'"}) {
@@ -110,12 +117,13 @@ TEST(Npy, TypesThatAreNoNumbersAreRefused) {
 }
 
 TEST(Npy, DamagedHeadersAreRefused) {
-  for (const char* literal : {"", "{", "{}", "[]", "{'descr'}", "{'descr': '<f4'}", "{'descr': '<f4", "{'descr': <f4}", "{descr: '<f4'}",
-                              "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,)}", "{'descr': '<f4', 'fortran_order': True, 'shape': (1,}",
-                              "{'descr': '<f4', 'fortran_order': True, 'shape': 1}", "{'descr': '<f4', 'fortran_order': True, 'shape': (1.5,)}",
-                              "{'descr': '<f4', 'fortran_order': True, 'shape': (1,)} more", "{'descr': '<f4' 'fortran_order': True, 'shape': (1,)}",
-                              "{'descr': '<f4', 'descr': '<f4', 'fortran_order': True, 'shape': (1,)}",
-                              "{'descr': '<f4', 'fortran_order': True, 'shape': (1,), 'extra': 1}"}) {
+  for (const char* literal :
+       {"", "{", "{}", "[]", "{'descr'}", "{'descr': '<f4'}", "{'descr': '<f4", "{'descr': <f4}", "{descr: '<f4'}",
+        "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,)}", "{'descr': '<f4', 'fortran_order': True, 'shape': (1,}",
+        "{'descr': '<f4', 'fortran_order': True, 'shape': 1}", "{'descr': '<f4', 'fortran_order': True, 'shape': (1.5,)}",
+        "{'descr': '<f4', 'fortran_order': True, 'shape': (1,)} more", "{'descr': '<f4' 'fortran_order': True, 'shape': (1,)}",
+        "{'descr': '<f4', 'descr': '<f4', 'fortran_order': True, 'shape': (1,)}",
+        "{'descr': '<f4', 'fortran_order': True, 'shape': (1,), 'extra': 1}"}) {
     // Four bytes of data: what the header would ask for if it were read.
     EXPECT_ERROR(parse(file_with(literal, "data")), kInput, "a.npy: the npy header is damaged: ");
   }
@@ -125,15 +133,17 @@ TEST(Npy, AgreesWithNumpy) {
   const auto python = python_with("numpy");
   if (!python) GTEST_SKIP() << "no Python with numpy";
   const TempFolder folder;
-  const std::vector<std::pair<ElementType, std::size_t>> types{{ElementType::kBool, 1},   {ElementType::kUint8, 1}, {ElementType::kInt8, 1},
-                                                               {ElementType::kUint16, 2}, {ElementType::kInt16, 2}, {ElementType::kUint32, 4},
-                                                               {ElementType::kInt32, 4},  {ElementType::kUint64, 8}, {ElementType::kInt64, 8}};
+  const std::vector<std::pair<ElementType, std::size_t>> types{
+      {ElementType::kBool, 1},   {ElementType::kUint8, 1},  {ElementType::kInt8, 1},
+      {ElementType::kUint16, 2}, {ElementType::kInt16, 2},  {ElementType::kUint32, 4},
+      {ElementType::kInt32, 4},  {ElementType::kUint64, 8}, {ElementType::kInt64, 8}};
   for (const auto& [type, size] : types) {
     RawArray array{type, {2, 3}, std::vector<std::byte>(6 * size)};
     for (std::size_t i = 0; i < 6; ++i) array.bytes[i * size] = static_cast<std::byte>(type == ElementType::kBool ? i > 0 : i);
     write_npy(folder / ("own_" + to_string(type) + ".npy"), array);
   }
-  write_npy(folder / "own_float16.npy", array_of<std::uint16_t>(ElementType::kFloat16, {2, 3}, {0, 0x3C00, 0x4000, 0x4200, 0x4400, 0x4500}));
+  write_npy(folder / "own_float16.npy",
+            array_of<std::uint16_t>(ElementType::kFloat16, {2, 3}, {0, 0x3C00, 0x4000, 0x4200, 0x4400, 0x4500}));
   write_npy(folder / "own_float32.npy", array_of<float>(ElementType::kFloat32, {2, 3}, {0, 1, 2, 3, 4, 5}));
   write_npy(folder / "own_float64.npy", array_of<double>(ElementType::kFloat64, {2, 3}, {0, 1, 2, 3, 4, 5}));
   write_npy(folder / "own_shape_.npy", array_of<float>(ElementType::kFloat32, {}, {1}));

@@ -22,7 +22,9 @@ using ::testing::StartsWith;
 constexpr const char* kClear = "\r\x1b[K";
 
 // Longer than the time between two drawings.
-void wait_for_next_draw() { std::this_thread::sleep_for(std::chrono::milliseconds(120)); }
+void wait_for_next_draw() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+}
 
 class AtLevel {
  public:
@@ -61,7 +63,9 @@ TEST(ProgressLine, WhatWasThereBeforeDoesNotCountForTheRate) {
   EXPECT_EQ(to_string({.what = "x", .total = 100, .done = 60, .before = 50, .seconds = 10}), "x: 60 % 60/100, 1/s, 40 s left");
 }
 
-TEST(ProgressLine, AnUnknownTotalIsLeftOut) { EXPECT_EQ(to_string({.what = "x", .unit = "rows", .done = 60, .seconds = 10}), "x: 60 rows, 6 rows/s"); }
+TEST(ProgressLine, AnUnknownTotalIsLeftOut) {
+  EXPECT_EQ(to_string({.what = "x", .unit = "rows", .done = 60, .seconds = 10}), "x: 60 rows, 6 rows/s");
+}
 
 TEST(ProgressLine, LogsGetALineWhenBothTimeAndShareHavePassed) {
   EXPECT_FALSE(log_line_due(29, 100, 100));
@@ -168,7 +172,9 @@ TEST(Log, LinesOfSeveralThreadsStayWhole) {
   });
   EXPECT_EQ(text.size(), 1000U * 51U);
   for (std::size_t line = 0; line < 1000; ++line) {
-    EXPECT_EQ(std::count(text.begin() + static_cast<std::ptrdiff_t>(51 * line), text.begin() + static_cast<std::ptrdiff_t>(51 * line + 50), text[51 * line]), 50);
+    EXPECT_EQ(std::count(text.begin() + static_cast<std::ptrdiff_t>(51 * line),
+                         text.begin() + static_cast<std::ptrdiff_t>(51 * line + 50), text[51 * line]),
+              50);
   }
 }
 

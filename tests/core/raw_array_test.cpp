@@ -31,13 +31,16 @@ TEST(CheckedBytes, RefusesWhatCannotBe) {
   EXPECT_ERROR(checked_bytes({3, 5}, ElementType::kFloat32, 59, "a.npy"), kInput,
                "a.npy: the header claims float32 elements of shape [3, 5], 60 bytes, but 59 bytes follow it");
   EXPECT_ERROR(checked_bytes({4, -1}, ElementType::kFloat32, kPlenty, "a.npy"), kInput, "negative size");
-  EXPECT_ERROR(checked_bytes({std::int64_t{1} << 60}, ElementType::kFloat32, kPlenty, "a.npy"), kInput, "but 1099511627776 bytes follow it");
-  EXPECT_ERROR(checked_bytes({std::int64_t{1} << 60}, ElementType::kFloat64, kPlenty, "a.npy"), kInput, "more than any file holds");
+  EXPECT_ERROR(checked_bytes({std::int64_t{1} << 60}, ElementType::kFloat32, kPlenty, "a.npy"), kInput,
+               "but 1099511627776 bytes follow it");
+  EXPECT_ERROR(checked_bytes({std::int64_t{1} << 60}, ElementType::kFloat64, kPlenty, "a.npy"), kInput,
+               "more than any file holds");
   // Each size fits, their product wraps round to something small.
   EXPECT_ERROR(checked_bytes({std::int64_t{1} << 32, std::int64_t{1} << 32, 16}, ElementType::kUint8, kPlenty, "a.npy"), kInput,
                "more than any file holds");
   // An axis of 0 does not excuse sizes that no strides could hold.
-  EXPECT_ERROR(checked_bytes({0, std::int64_t{1} << 60, 1024}, ElementType::kUint8, kPlenty, "a.npy"), kInput, "more than any file holds");
+  EXPECT_ERROR(checked_bytes({0, std::int64_t{1} << 60, 1024}, ElementType::kUint8, kPlenty, "a.npy"), kInput,
+               "more than any file holds");
   EXPECT_ERROR(checked_bytes(std::vector<std::int64_t>(1000, 1), ElementType::kUint8, kPlenty, "a.npy"), kInput, "1000 axes");
 }
 

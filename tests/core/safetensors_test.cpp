@@ -11,9 +11,10 @@
 namespace holdfast {
 namespace {
 
-constexpr std::array kAllTypes{ElementType::kBool,    ElementType::kUint8,   ElementType::kInt8,     ElementType::kUint16, ElementType::kInt16,
-                               ElementType::kUint32,  ElementType::kInt32,   ElementType::kUint64,   ElementType::kInt64,  ElementType::kFloat16,
-                               ElementType::kBfloat16, ElementType::kFloat32, ElementType::kFloat64};
+constexpr std::array kAllTypes{ElementType::kBool,   ElementType::kUint8,   ElementType::kInt8,     ElementType::kUint16,
+                               ElementType::kInt16,  ElementType::kUint32,  ElementType::kInt32,    ElementType::kUint64,
+                               ElementType::kInt64,  ElementType::kFloat16, ElementType::kBfloat16, ElementType::kFloat32,
+                               ElementType::kFloat64};
 
 // The arrays that safetensors_reference.py expects.
 RawArray example(ElementType type, bool flipped = false) {
@@ -56,7 +57,9 @@ std::string file_with(const std::string& json, std::size_t data_size, std::optio
   return file + json + std::string(data_size, 'x');
 }
 
-TensorFile parse(const std::string& file) { return parse_safetensors(as_bytes(file), "w.safetensors"); }
+TensorFile parse(const std::string& file) {
+  return parse_safetensors(as_bytes(file), "w.safetensors");
+}
 
 std::string entry(const std::string& name, const std::string& type, const std::string& shape, const std::string& offsets) {
   return fmt::format("\"{}\":{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{}]}}", name, type, shape, offsets);
@@ -120,12 +123,15 @@ TEST(Safetensors, EveryTruncationIsSeen) {
 }
 
 TEST(Safetensors, ClaimsAboutSizeAreNotBelieved) {
-  EXPECT_ERROR(parse(file_with("{}", 0, std::uint64_t{1} << 60)), kInput, "the header claims 1152921504606846976 bytes, but 2 follow");
+  EXPECT_ERROR(parse(file_with("{}", 0, std::uint64_t{1} << 60)), kInput,
+               "the header claims 1152921504606846976 bytes, but 2 follow");
   EXPECT_ERROR(parse(file_with("{}", 0, ~std::uint64_t{0})), kInput, "the header claims 18446744073709551615 bytes");
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "1152921504606846976", "0,4611686018427387904") + "}", 8)), kInput, "of 8");
+  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "1152921504606846976", "0,4611686018427387904") + "}", 8)), kInput,
+               "of 8");
   EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "1152921504606846976", "0,8") + "}", 8)), kInput,
                "array 'a': the header claims float32 elements of shape [1152921504606846976]");
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "4294967296,4294967296,4", "0,8") + "}", 8)), kInput, "more than any file holds");
+  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "4294967296,4294967296,4", "0,8") + "}", 8)), kInput,
+               "more than any file holds");
   EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "18446744073709551615", "0,8") + "}", 8)), kInput, "above 2^63");
 }
 
@@ -134,7 +140,8 @@ TEST(Safetensors, EveryByteBelongsToOneArray) {
   EXPECT_NO_THROW(parse(file_with("{" + entry("b", "F32", "1", "8,12") + "," + a + "}", 12)));
   EXPECT_ERROR(parse(file_with("{" + a + "," + entry("b", "F32", "1", "4,8") + "}", 8)), kInput,
                "array 'b' starts at byte 4, inside another that ends at 8");
-  EXPECT_ERROR(parse(file_with("{" + a + "," + entry("b", "F32", "1", "9,13") + "}", 13)), kInput, "bytes 8 to 9 before array 'b' belong to no array");
+  EXPECT_ERROR(parse(file_with("{" + a + "," + entry("b", "F32", "1", "9,13") + "}", 13)), kInput,
+               "bytes 8 to 9 before array 'b' belong to no array");
   EXPECT_ERROR(parse(file_with("{" + a + "}", 11)), kInput, "has 3 bytes behind the last array's end");
   EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "2", "8,0") + "}", 8)), kInput, "lies at bytes 8 to 0 of 8");
   EXPECT_ERROR(parse(file_with("{}", 1)), kInput, "has 1 bytes behind");
@@ -151,25 +158,45 @@ TEST(Safetensors, NamesComeOnce) {
                "the name 'a' is there twice");
   EXPECT_ERROR(parse(file_with(R"({"__metadata__":{"k":"1","k":"2"}})", 0)), kInput, "the name 'k' is there twice");
   EXPECT_ERROR(parse(file_with(R"({"__metadata__":{},"__metadata__":{}})", 0)), kInput, "the name '__metadata__' is there twice");
-  EXPECT_ERROR(parse(file_with(R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4)), kInput, "'dtype' is there twice");
+  EXPECT_ERROR(parse(file_with(R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4)), kInput,
+               "'dtype' is there twice");
 }
 
 TEST(Safetensors, DamagedHeadersAreRefused) {
-  for (const char* json : {
-           "", " ", "[]", "1", "{", "{}}", "{\"a\"}", "{\"a\":1}", "{\"a\":[]}", "{\"a\":null}", "{\"a\":{}}", "{\"a\":{\"dtype\":\"F32\"}}",
-           R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})", R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4,4]}})",
-           R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})",
-           R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})", R"({"a":{"dtype":"F32","shape":1,"data_offsets":[0,4]}})",
-           R"({"a":{"dtype":"F32","shape":"1","data_offsets":[0,4]}})", R"({"a":{"dtype":4,"shape":[1],"data_offsets":[0,4]}})",
-           R"({"a":{"dtype":["F32"],"shape":[1],"data_offsets":[0,4]}})", R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4],"more":"x"}})",
-           R"({"a":{"dtype":"F32","shape":{"x":1},"data_offsets":[0,4]}})", R"({"__metadata__":{"k":1}})", R"({"__metadata__":{"k":{}}})",
-           R"({"__metadata__":[]})", "{\"caf\xE9\":{}}"}) {
+  for (const char* json : {"",
+                           " ",
+                           "[]",
+                           "1",
+                           "{",
+                           "{}}",
+                           "{\"a\"}",
+                           "{\"a\":1}",
+                           "{\"a\":[]}",
+                           "{\"a\":null}",
+                           "{\"a\":{}}",
+                           "{\"a\":{\"dtype\":\"F32\"}}",
+                           R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})",
+                           R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4,4]}})",
+                           R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})",
+                           R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})",
+                           R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})",
+                           R"({"a":{"dtype":"F32","shape":1,"data_offsets":[0,4]}})",
+                           R"({"a":{"dtype":"F32","shape":"1","data_offsets":[0,4]}})",
+                           R"({"a":{"dtype":4,"shape":[1],"data_offsets":[0,4]}})",
+                           R"({"a":{"dtype":["F32"],"shape":[1],"data_offsets":[0,4]}})",
+                           R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4],"more":"x"}})",
+                           R"({"a":{"dtype":"F32","shape":{"x":1},"data_offsets":[0,4]}})",
+                           R"({"__metadata__":{"k":1}})",
+                           R"({"__metadata__":{"k":{}}})",
+                           R"({"__metadata__":[]})",
+                           "{\"caf\xE9\":{}}"}) {
     EXPECT_ERROR(parse(file_with(json, 4)), kInput, "w.safetensors: the safetensors header is damaged: ");
   }
 }
 
 TEST(Safetensors, UnknownTypesAreNamed) {
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F8_E4M3", "4", "0,4") + "}", 4)), kInput, "array 'a' has dtype F8_E4M3, which is not supported");
+  EXPECT_ERROR(parse(file_with("{" + entry("a", "F8_E4M3", "4", "0,4") + "}", 4)), kInput,
+               "array 'a' has dtype F8_E4M3, which is not supported");
 }
 
 TEST(Safetensors, DepthAndCountOfNamesCostNoMoreThanReading) {
@@ -177,7 +204,8 @@ TEST(Safetensors, DepthAndCountOfNamesCostNoMoreThanReading) {
   std::string deep = "{\"a\":{\"shape\":";
   EXPECT_ERROR(parse(file_with(deep + std::string(1'000'000, '['), 0)), kInput, "damaged");
   TensorFile many;
-  for (int i = 0; i < 50'000; ++i) many.arrays.emplace_back(fmt::format("layer{}.weight", i), RawArray{ElementType::kUint8, {0}, {}});
+  for (int i = 0; i < 50'000; ++i)
+    many.arrays.emplace_back(fmt::format("layer{}.weight", i), RawArray{ElementType::kUint8, {0}, {}});
   EXPECT_EQ(parse_safetensors(format_safetensors(many), "x").arrays.size(), 50'000U);
 }
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
-#include <gtest/gtest.h>
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
 
 #include "holdfast/core/npy.h"
@@ -20,8 +20,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(ToTensor, KeepsTypeShapeAndValuesBothWays) {
-  for (const at::ScalarType type : {at::kBool, at::kByte, at::kChar, at::kUInt16, at::kShort, at::kUInt32, at::kInt, at::kUInt64, at::kLong,
-                                    at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
+  for (const at::ScalarType type : {at::kBool, at::kByte, at::kChar, at::kUInt16, at::kShort, at::kUInt32, at::kInt, at::kUInt64,
+                                    at::kLong, at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
     const at::Tensor tensor = at::arange(6).reshape({2, 3}).to(type);
     const RawArray array = to_raw(tensor);
     EXPECT_EQ(array.bytes.size(), tensor.nbytes());
@@ -72,7 +72,8 @@ class InputFiles : public ::testing::Test {
 
 TEST_F(InputFiles, NumbersBecomeFloat32) {
   const at::Tensor numbers = at::arange(6).reshape({2, 3});
-  for (const at::ScalarType type : {at::kByte, at::kShort, at::kUInt16, at::kUInt32, at::kLong, at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
+  for (const at::ScalarType type :
+       {at::kByte, at::kShort, at::kUInt16, at::kUInt32, at::kLong, at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
     const at::Tensor inputs = read_inputs(write(numbers.to(type)));
     EXPECT_EQ(inputs.scalar_type(), at::kFloat);
     EXPECT_TRUE(at::equal(inputs, numbers.to(at::kFloat))) << c10::toString(type);
@@ -116,7 +117,8 @@ TEST_F(InputFiles, WhatCannotBeInputIsRefused) {
 }
 
 TEST_F(InputFiles, LabelsOfEveryIntegerType) {
-  for (const at::ScalarType type : {at::kByte, at::kChar, at::kShort, at::kUInt16, at::kInt, at::kUInt32, at::kLong, at::kUInt64}) {
+  for (const at::ScalarType type :
+       {at::kByte, at::kChar, at::kShort, at::kUInt16, at::kInt, at::kUInt32, at::kLong, at::kUInt64}) {
     const at::Tensor labels = read_labels(write(at::arange(5).to(type)), 5, 5);
     EXPECT_EQ(labels.scalar_type(), at::kLong);
     EXPECT_TRUE(at::equal(labels, at::arange(5)));

@@ -7,8 +7,8 @@
 #include <set>
 #include <thread>
 
-#include <gtest/gtest.h>
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -116,7 +116,10 @@ TEST(ForEachTile, TheErrorOfTheFirstFailingTileIsThrownAndNewTilesStop) {
 }
 
 TEST(ForEachTile, ErrorsOfSkipAreThrownToo) {
-  const auto run = [](int threads) { for_each_tile(10, 1, threads, [](const Tile&) {}, [](const Tile&) -> bool { input_error("cannot look"); }); };
+  const auto run = [](int threads) {
+    for_each_tile(
+        10, 1, threads, [](const Tile&) {}, [](const Tile&) -> bool { input_error("cannot look"); });
+  };
   EXPECT_ERROR(run(1), kInput, "cannot look");
   EXPECT_ERROR(run(2), kInput, "cannot look");
 }
