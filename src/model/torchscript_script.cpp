@@ -9,6 +9,7 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/freeze_module.h>
 #include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import_read.h>
 
 #include "holdfast/core/error.h"
@@ -131,6 +132,8 @@ torch::jit::Module freeze(const torch::jit::Module& module, const std::string& p
 }  // namespace
 
 Script read_script(const std::string& path, at::Device device) {
+  // Calls inside calls are only inlined while the executor may optimise, whatever the caller's thread is set to.
+  const torch::jit::GraphOptimizerEnabledGuard inlines(true);
   torch::jit::Module module = load_module(path, device);
   refuse_other_signatures(module, path);
   refuse_non_finite(module, path);

@@ -1,5 +1,7 @@
 #include "torchscript_trial.h"
 
+#include <torch/csrc/autograd/autograd.h>
+
 #include "holdfast/core/error.h"
 #include "holdfast/core/tensor.h"
 #include "torchscript_import.h"
@@ -70,7 +72,7 @@ at::Tensor trial_inputs(const Script& script, const std::vector<std::int64_t>& s
 }
 
 std::string difference_from(const Script& script, const Network& network, const at::Tensor& inputs) {
-  const torch::AutoGradMode with_gradients(true);
+  const at::AutoGradMode with_gradients(true);
   const at::Tensor expected = run_script(script, inputs);
   const at::Tensor found = network.logits(inputs);
   if (found.sizes() != expected.sizes()) return "reading it gave logits of another shape";
@@ -89,7 +91,7 @@ std::string difference_from(const Script& script, const Network& network, const 
 
 Capabilities tried_capabilities(const Script& script) {
   Capabilities capabilities;
-  const torch::AutoGradMode with_gradients(true);
+  const at::AutoGradMode with_gradients(true);
   const auto accepted = first_accepted(script);
   if (!accepted) return capabilities;
   const auto& [inputs, logits] = *accepted;

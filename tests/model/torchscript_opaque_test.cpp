@@ -82,6 +82,12 @@ TEST(OpaqueTorchscript, LeavesTheCallersExecutorSettingAsItWas) {
   }
 }
 
+TEST(Torchscript, LoadsTheSameInAThreadOfTiles) {
+  const TileThread tiles;
+  EXPECT_NE(load_script("resnet_module_scripted")->network(), nullptr);
+  EXPECT_EQ(load_script("attention_scripted")->logits(stored("attention_scripted", "inputs")).size(1), 3);
+}
+
 TEST(OpaqueTorchscript, AModuleThatCountsItsCallsDoesNotShowIt) {
   const auto model = load_script("counts");
   EXPECT_EQ(model->network(), nullptr);
