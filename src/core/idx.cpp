@@ -41,33 +41,51 @@ void reverse_elements(std::vector<std::byte>& bytes, std::size_t element_size) {
   }
 }
 
-}  // namespace
+struct Header {
+  ElementType type;
+  std::vector<std::int64_t> shape;
+  std::size_t size;  // in bytes; the elements follow
+};
 
-RawArray parse_idx(std::span<const std::byte> file, const std::string& where) {
+Header parse_header(std::span<const std::byte> file, const std::string& where) {
   constexpr std::size_t kMagicSize = 4;
   if (file.size() < kMagicSize || file[0] != std::byte{0} || file[1] != std::byte{0}) input_error("{}: not an idx file", where);
   const auto type = element_type(std::to_integer<std::uint8_t>(file[2]));
   if (!type) input_error("{}: unknown idx element type 0x{:02x}", where, std::to_integer<unsigned>(file[2]));
   const std::size_t dimensions = std::to_integer<std::size_t>(file[3]);
-  const std::size_t header_size = kMagicSize + 4 * dimensions;
+  Header header{.type = *type, .shape = {}, .size = kMagicSize + 4 * dimensions};
   if (dimensions == 0) input_error("{}: the idx header has no dimensions", where);
-  if (file.size() < header_size) input_error("{}: the file ends inside the header of {} dimensions", where, dimensions);
+  if (file.size() < header.size) input_error("{}: the file ends inside the header of {} dimensions", where, dimensions);
+  for (std::size_t i = 0; i < dimensions; ++i) header.shape.push_back(big_endian_32(file.subspan(kMagicSize + 4 * i)));
 
-  RawArray array{.type = *type};
-  for (std::size_t i = 0; i < dimensions; ++i) array.shape.push_back(big_endian_32(file.subspan(kMagicSize + 4 * i)));
-  const std::span<const std::byte> content = file.subspan(header_size);
-  const std::size_t size = checked_bytes(array.shape, *type, content.size(), where);
-  if (content.size() != size) {
-    input_error("{}: shape {} of {} needs {} bytes, the file has {}", where, to_string(array.shape), to_string(*type), size,
-                content.size());
+  const std::size_t available = file.size() - header.size;
+  const std::size_t needed = checked_bytes(header.shape, *type, available, where);
+  if (available != needed) {
+    input_error("{}: shape {} of {} needs {} bytes, the file has {}", where, to_string(header.shape), to_string(*type), needed,
+                available);
   }
-  array.bytes.assign(content.begin(), content.end());
-  if (size_of(*type) > 1) reverse_elements(array.bytes, size_of(*type));
-  return array;
+  return header;
+}
+
+RawArray to_array(Header header, std::vector<std::byte> elements) {
+  if (size_of(header.type) > 1) reverse_elements(elements, size_of(header.type));
+  return {.type = header.type, .shape = std::move(header.shape), .bytes = std::move(elements)};
+}
+
+}  // namespace
+
+RawArray parse_idx(std::span<const std::byte> file, const std::string& where) {
+  Header header = parse_header(file, where);
+  const std::span<const std::byte> elements = file.subspan(header.size);
+  return to_array(std::move(header), {elements.begin(), elements.end()});
 }
 
 RawArray read_idx(const std::string& path) {
-  return parse_idx(read_maybe_gz(path), path);
+  Bytes file = read_maybe_gz(path);
+  Header header = parse_header(file, path);
+  // In place: a second buffer of a large file's size costs more than moving the elements up.
+  file.erase(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(header.size));
+  return to_array(std::move(header), std::move(file));
 }
 
 }  // namespace holdfast

@@ -17,7 +17,9 @@ MethodInfo example() {
           .presets = {{"tabular", {{"steps", std::int64_t{1000}}, {"step_size", 1e-3}}, "as published"}}};
 }
 
-Options options(const std::string& text) { return Options(example(), parse_method_call(text)); }
+Options options(const std::string& text) {
+  return Options(example(), parse_method_call(text));
+}
 
 TEST(MethodCall, ParsesNamesAndOptions) {
   const MethodCall call = parse_method_call(" er( steps=100 , pairs=next-k ) ");
@@ -61,6 +63,53 @@ TEST(Options, MistakesNameTheValueAndTheLimit) {
   EXPECT_ERROR(options("er(pairs=some)"), kUsage, "must be one of all | next-k");
   EXPECT_ERROR(options("er(signed=yes)"), kUsage, "must be true or false");
   EXPECT_ERROR(options("er(preset=table)"), kUsage, "unknown preset 'table'");
+}
+
+TEST(Options, NumbersMayBeWrittenWithoutAPointButNotTheReverse) {
+  EXPECT_DOUBLE_EQ(options("er(step_size=2)").real("step_size"), 2);
+  EXPECT_ERROR(options("er(steps=2.0)"), kUsage, "must be a whole number");
+  EXPECT_ERROR(options("er(steps=99999999999999999999)"), kUsage, "must be a whole number");
+  EXPECT_ERROR(options("er(step_size=inf)"), kUsage, "must be a number");
+  EXPECT_ERROR(options("er(step_size=1e999)"), kUsage, "must be a number");
+}
+
+TEST(Options, AMethodWithoutOptionsOrPresetsSaysSo) {
+  const MethodInfo bare{.name = "cosine", .summary = "an example"};
+  EXPECT_EQ(Options(bare, parse_method_call("cosine()")).complete(), "cosine");
+  EXPECT_ERROR(Options(bare, parse_method_call("cosine(k=1)")), kUsage, "cosine: takes no options, got 'k'");
+  EXPECT_ERROR(Options(bare, parse_method_call("cosine(preset=x)")), kUsage, "takes no options, got 'preset'");
+}
+
+TEST(Options, TheCanonicalFormReadsBackToTheSameOptions) {
+  for (const char* text :
+       {"er", "er(steps=3)", "er(step_size=1e-7,signed=1)", "er(preset=tabular,pairs=next-k)", "er(step_size=0.1)"}) {
+    const Options first = options(text);
+    EXPECT_EQ(options(first.canonical()).complete(), first.complete()) << text;
+    EXPECT_EQ(options(first.complete()).canonical(), first.canonical()) << text;
+  }
+}
+
+TEST(Options, AskingForWhatWasNotDeclaredIsABug) {
+  EXPECT_ERROR(options("er").integer("layers"), kBug, "this is a bug");
+}
+
+TEST(Ranges, AreWrittenAndHeldAgainstValues) {
+  EXPECT_EQ(to_string(at_least(1)), ">= 1");
+  EXPECT_EQ(to_string(above(0)), "> 0");
+  EXPECT_EQ(to_string(between(0, 1)), "0 to 1");
+  EXPECT_EQ(to_string(anything()), "");
+  EXPECT_TRUE(in_range(1.0, between(0, 1)));
+  EXPECT_FALSE(in_range(1.0000001, between(0, 1)));
+  EXPECT_FALSE(in_range(0.0, above(0)));
+  EXPECT_FALSE(in_range(std::int64_t{0}, at_least(1)));
+  EXPECT_FALSE(in_range(std::string("l3"), one_of({"l1", "l2"})));
+}
+
+TEST(Suggestion, NamesTheNearestOrElseAll) {
+  EXPECT_EQ(nearest("saliancy", {"lrp", "saliency"}), "saliency");
+  EXPECT_EQ(nearest("xyzzy", {"lrp", "saliency"}), "");
+  EXPECT_EQ(suggestion("xyzzy", {"lrp", "saliency"}), " (known: lrp, saliency)");
+  EXPECT_EQ(suggestion("xyzzy", {}), "");
 }
 
 TEST(Sizes, AreWrittenWithCrosses) {
