@@ -47,7 +47,7 @@ void run(const Flags& flags) {
   const at::Tensor maps = batch.maps * batch.log_scale.to(batch.maps.dtype()).exp().view(shape);
   write_tensor(flags.out, maps);
   log_info("{} maps of {} in {}", maps.size(0), explainer->name(), flags.out);
-  if (!flags.png.empty()) write_pictures(flags, subject, batch.maps);
+  if (!flags.png.empty()) write_pictures(flags, subject, maps);
 }
 
 }  // namespace

@@ -55,12 +55,19 @@ class Arrays : public DatasetLoader {
       : inputs_(options.word("inputs")),
         labels_(options.word("labels")),
         schema_(options.word("schema")),
-        shares_{.validation = options.real("validation"), .test = options.real("test")} {
-    if (inputs_.empty() || labels_.empty())
-      usage_error("{}: name both files, as in {}(inputs=x.{},labels=y.{})", kind, kind, kind, kind);
+        shares_{.validation = options.real("validation"), .test = options.real("test")},
+        kind_(kind) {}
+
+  Dataset load(const LoadContext& context) const final {
+    if (inputs_.empty() || labels_.empty()) {
+      usage_error("{}: name both files, as in {}(inputs=x.{},labels=y.{})", kind_, kind_, kind_, kind_);
+    }
+    return load_files(context);
   }
 
  protected:
+  virtual Dataset load_files(const LoadContext& context) const = 0;
+
   Dataset assemble(at::Tensor inputs, at::Tensor labels, Schema schema, const LoadContext& context) const {
     name_classes(schema, labels);
     const auto wanted = schema.layout.sample_shape();
@@ -80,13 +87,16 @@ class Arrays : public DatasetLoader {
 
   std::string inputs_, labels_, schema_;
   SplitShares shares_;
+
+ private:
+  const char* kind_;
 };
 
 class Npy final : public Arrays {
  public:
   explicit Npy(const Options& options) : Arrays("npy", options) {}
 
-  Dataset load(const LoadContext& context) const override {
+  Dataset load_files(const LoadContext& context) const override {
     const at::Tensor inputs = read_inputs(inputs_);
     if (inputs.dim() < 2)
       input_error("{}: shape {} has no samples with features; expected [N, ...]", inputs_, to_string(inputs.sizes().vec()));
@@ -100,7 +110,7 @@ class Idx final : public Arrays {
  public:
   explicit Idx(const Options& options) : Arrays("idx", options) {}
 
-  Dataset load(const LoadContext& context) const override {
+  Dataset load_files(const LoadContext& context) const override {
     RawArray stored = read_idx(inputs_);
     const bool bytes = stored.type == ElementType::kUint8;
     at::Tensor inputs = to_tensor(std::move(stored)).to(at::kFloat);

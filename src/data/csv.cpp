@@ -96,7 +96,6 @@ class Csv final : public DatasetLoader {
         categorical_(listed(options.word("categorical"))),
         drop_(listed(options.word("drop"))),
         shares_{.validation = options.real("validation"), .test = options.real("test")} {
-    if (path_.empty()) usage_error("csv: name the file, as in csv(path=table.csv)");
     if (!schema_.empty() &&
         (options.given("encoding") || options.given("drop_first") || !categorical_.empty() || !drop_.empty())) {
       usage_error("csv(schema={}): columns are taken as they stand; encoding, drop_first, categorical and drop do not apply",
@@ -105,6 +104,7 @@ class Csv final : public DatasetLoader {
   }
 
   Dataset load(const LoadContext& context) const override {
+    if (path_.empty()) usage_error("csv: name the file, as in csv(path=table.csv)");
     const CsvTable csv = read_csv(path_, {.separator = separator_});
     if (csv.rows.empty()) input_error("{} has no rows", path_);
     refuse_repeated_names(csv.names, path_);

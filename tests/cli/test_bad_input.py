@@ -60,9 +60,11 @@ def test_wrong_dtype_and_shape(holdfast, subject, tmp_path):
 
 def test_values_that_are_not_finite(holdfast, subject, tmp_path):
     inputs = np.load(tmp_path / "inputs.npy")
-    inputs[2, 4] = np.nan
-    np.save(tmp_path / "inputs.npy", inputs)
+    broken = inputs.copy()
+    broken[2, 4] = np.nan
+    np.save(tmp_path / "inputs.npy", broken)
     holdfast.fails(*ATTACK, *subject, saying=["inputs.npy", "[2, 4]"])
+    np.save(tmp_path / "inputs.npy", inputs)
     weights = mlp_weights()
     weights["output.bias"][1] = np.inf
     save_mlp(tmp_path / "model.safetensors", weights)
