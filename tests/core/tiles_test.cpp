@@ -8,11 +8,10 @@
 #include <thread>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/jit/api/module.h>
-#include <torch/csrc/jit/ir/ir.h>
-#include <torch/csrc/jit/serialization/import.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/tensor.h"
