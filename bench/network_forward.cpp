@@ -1,7 +1,7 @@
 // A Network's forward pass against the same torch::nn module: at most 1.03 times its time.
 //
-// Both have the same weights, and their results are compared before anything is timed. One thread; the two take turns, and the ratio
-// is that of the medians over all turns.
+// Both have the same weights, and their results are compared before anything is timed. One thread; the two take turns, and the
+// ratio is that of the medians over all turns.
 //     bench/network_forward [turns]
 #include <algorithm>
 #include <chrono>
@@ -22,15 +22,17 @@ namespace nn = torch::nn;
 
 constexpr double kLimit = 1.03;
 
-nn::Sequential mlp_module() { return nn::Sequential(nn::Linear(30, 32), nn::ReLU(), nn::Linear(32, 2)); }
+nn::Sequential mlp_module() {
+  return nn::Sequential(nn::Linear(30, 32), nn::ReLU(), nn::Linear(32, 2));
+}
 
 nn::Conv2d conv(std::int64_t in, std::int64_t out, std::int64_t kernel) {
   return nn::Conv2d(nn::Conv2dOptions(in, out, kernel).padding(kernel / 2));
 }
 
 nn::Sequential cnn_chen_module() {
-  return nn::Sequential(conv(1, 32, 5), nn::ReLU(), nn::MaxPool2d(2), conv(32, 64, 5), nn::ReLU(), nn::MaxPool2d(2), nn::Flatten(),
-                        nn::Linear(3136, 1024), nn::ReLU(), nn::Linear(1024, 10));
+  return nn::Sequential(conv(1, 32, 5), nn::ReLU(), nn::MaxPool2d(2), conv(32, 64, 5), nn::ReLU(), nn::MaxPool2d(2),
+                        nn::Flatten(), nn::Linear(3136, 1024), nn::ReLU(), nn::Linear(1024, 10));
 }
 
 nn::Sequential block(std::int64_t in, std::int64_t out, bool pool) {
@@ -41,8 +43,14 @@ nn::Sequential block(std::int64_t in, std::int64_t out, bool pool) {
 
 struct Resnet9Module : nn::Module {
   Resnet9Module() {
-    for (const auto& [name, part] : {std::pair("conv1", conv1), {"conv2", conv2}, {"res1a", res1a}, {"res1b", res1b}, {"conv3", conv3},
-                                     {"conv4", conv4}, {"res2a", res2a}, {"res2b", res2b}}) {
+    for (const auto& [name, part] : {std::pair("conv1", conv1),
+                                     {"conv2", conv2},
+                                     {"res1a", res1a},
+                                     {"res1b", res1b},
+                                     {"conv3", conv3},
+                                     {"conv4", conv4},
+                                     {"res2a", res2a},
+                                     {"res2b", res2b}}) {
       register_module(name, part);
     }
     register_module("output", output);
@@ -52,8 +60,9 @@ struct Resnet9Module : nn::Module {
     const at::Tensor two = conv4->forward(conv3->forward(res1b->forward(res1a->forward(one)) + one));
     return output->forward(at::max_pool2d(res2b->forward(res2a->forward(two)) + two, 4).flatten(1));
   }
-  nn::Sequential conv1 = block(3, 64, false), conv2 = block(64, 128, true), res1a = block(128, 128, false), res1b = block(128, 128, false),
-                 conv3 = block(128, 256, true), conv4 = block(256, 512, true), res2a = block(512, 512, false), res2b = block(512, 512, false);
+  nn::Sequential conv1 = block(3, 64, false), conv2 = block(64, 128, true), res1a = block(128, 128, false),
+                 res1b = block(128, 128, false), conv3 = block(128, 256, true), conv4 = block(256, 512, true),
+                 res2a = block(512, 512, false), res2b = block(512, 512, false);
   nn::Linear output{512, 10};
 };
 
@@ -61,7 +70,8 @@ struct Resnet9Module : nn::Module {
 void copy_weights(const Network& network, nn::Module& module) {
   const at::NoGradGuard no_gradients;
   std::vector<at::Tensor> trained, statistics;
-  for (const Parameter& parameter : network.parameters()) (parameter.trainable ? trained : statistics).push_back(parameter.tensor);
+  for (const Parameter& parameter : network.parameters())
+    (parameter.trainable ? trained : statistics).push_back(parameter.tensor);
   const std::vector<at::Tensor> parameters = module.parameters();
   TORCH_CHECK(parameters.size() == trained.size());
   for (std::size_t i = 0; i < trained.size(); ++i) parameters[i].copy_(trained[i]);
@@ -83,7 +93,8 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-bool compare(const std::string& name, const std::function<at::Tensor()>& ours, const std::function<at::Tensor()>& theirs, int turns) {
+bool compare(const std::string& name, const std::function<at::Tensor()>& ours, const std::function<at::Tensor()>& theirs,
+             int turns) {
   if (!at::allclose(ours(), theirs(), 1e-5, 1e-6)) {
     std::printf("%-28s FAIL: the results differ\n", name.c_str());
     return false;
@@ -97,8 +108,8 @@ bool compare(const std::string& name, const std::function<at::Tensor()>& ours, c
     if (turn % 2 == 1) our_times.push_back(seconds(ours, repeats));
   }
   const double ratio = median(our_times) / median(their_times);
-  std::printf("%-28s %10.1f us %10.1f us   ratio %.3f  %s\n", name.c_str(), 1e6 * median(our_times), 1e6 * median(their_times), ratio,
-              ratio <= kLimit ? "PASS" : "FAIL");
+  std::printf("%-28s %10.1f us %10.1f us   ratio %.3f  %s\n", name.c_str(), 1e6 * median(our_times), 1e6 * median(their_times),
+              ratio, ratio <= kLimit ? "PASS" : "FAIL");
   return ratio <= kLimit;
 }
 
@@ -114,7 +125,7 @@ bool compare_module(const std::string& call, Module& module, std::int64_t batch,
 
   const auto forward = [&](const at::Tensor& inputs) {
     return std::pair<std::function<at::Tensor()>, std::function<at::Tensor()>>{[&] { return network.logits(inputs); },
-                                                                              [&] { return module.forward(inputs); }};
+                                                                               [&] { return module.forward(inputs); }};
   };
   bool passed = true;
   {

@@ -1,7 +1,7 @@
 #include "holdfast/model/activation.h"
 
-#include <fmt/ranges.h>
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 namespace holdfast {
 namespace {
@@ -9,13 +9,19 @@ namespace {
 using Kind = op::Activation::Kind;
 
 // Name of the activation's one parameter, or empty.
-std::string parameter_name(const MethodInfo& info) { return info.options.empty() ? std::string() : info.options.front().name; }
+std::string parameter_name(const MethodInfo& info) {
+  return info.options.empty() ? std::string() : info.options.front().name;
+}
 
-const MethodInfo& info_of(const op::Activation& activation) { return activation_infos().at(static_cast<std::size_t>(activation.kind)); }
+const MethodInfo& info_of(const op::Activation& activation) {
+  return activation_infos().at(static_cast<std::size_t>(activation.kind));
+}
 
 // Above beta x = 40 softplus is the line x itself: what is left out, exp(-40), is below the rounding of a double, and of
 // all its derivatives. torch's own limit of 20 shows in double precision.
-at::Tensor softplus(const at::Tensor& x, double beta) { return at::softplus(x, beta, /*threshold=*/40); }
+at::Tensor softplus(const at::Tensor& x, double beta) {
+  return at::softplus(x, beta, /*threshold=*/40);
+}
 
 }  // namespace
 
@@ -81,25 +87,38 @@ bool is_piecewise_linear(const op::Activation& activation) {
 
 at::Tensor activate(const op::Activation& activation, const at::Tensor& x) {
   switch (activation.kind) {
-    case Kind::kRelu: return at::relu(x);
-    case Kind::kRelu6: return at::hardtanh(x, 0, 6);
-    case Kind::kLeakyRelu: return at::leaky_relu(x, activation.parameter);
-    case Kind::kSoftplus: return softplus(x, activation.parameter);
-    case Kind::kElu: return at::elu(x, activation.parameter);
-    case Kind::kGelu: return at::gelu(x);
-    case Kind::kSilu: return at::silu(x);
-    case Kind::kTanh: return at::tanh(x);
-    case Kind::kSigmoid: return at::sigmoid(x);
+    case Kind::kRelu:
+      return at::relu(x);
+    case Kind::kRelu6:
+      return at::hardtanh(x, 0, 6);
+    case Kind::kLeakyRelu:
+      return at::leaky_relu(x, activation.parameter);
+    case Kind::kSoftplus:
+      return softplus(x, activation.parameter);
+    case Kind::kElu:
+      return at::elu(x, activation.parameter);
+    case Kind::kGelu:
+      return at::gelu(x);
+    case Kind::kSilu:
+      return at::silu(x);
+    case Kind::kTanh:
+      return at::tanh(x);
+    case Kind::kSigmoid:
+      return at::sigmoid(x);
   }
   bug(__FILE__, __LINE__, "a known activation");
 }
 
 at::Tensor activate_smoothed(const op::Activation& activation, const at::Tensor& x, double beta) {
   switch (activation.kind) {
-    case Kind::kRelu: return softplus(x, beta);
-    case Kind::kRelu6: return softplus(x, beta) - softplus(x - 6, beta);
-    case Kind::kLeakyRelu: return x * activation.parameter + softplus(x, beta) * (1 - activation.parameter);
-    default: return activate(activation, x);
+    case Kind::kRelu:
+      return softplus(x, beta);
+    case Kind::kRelu6:
+      return softplus(x, beta) - softplus(x - 6, beta);
+    case Kind::kLeakyRelu:
+      return x * activation.parameter + softplus(x, beta) * (1 - activation.parameter);
+    default:
+      return activate(activation, x);
   }
 }
 

@@ -51,7 +51,9 @@ const Registry<Architecture>& architectures() {
   return registry;
 }
 
-Network Architecture::pretrained() const { input_error("this architecture has no published weights; give a file of weights or train it"); }
+Network Architecture::pretrained() const {
+  input_error("this architecture has no published weights; give a file of weights or train it");
+}
 
 std::string fit_architecture(const std::string& text, const Layout& layout, std::int64_t classes) {
   MethodCall call = parse_method_call(text);
@@ -66,9 +68,11 @@ std::string fit_architecture(const std::string& text, const Layout& layout, std:
   const std::string fitted = Options(info, call).canonical();
   const auto architecture = architectures().make(fitted);
   if (architecture->layout().sample_shape() != layout.sample_shape()) {
-    usage_error("{}: it takes a {}, the data's samples are each a {}", text, architecture->layout().describe(), layout.describe());
+    usage_error("{}: it takes a {}, the data's samples are each a {}", text, architecture->layout().describe(),
+                layout.describe());
   }
-  if (architecture->classes() != classes) usage_error("{}: it has {} classes, the data {}", text, architecture->classes(), classes);
+  if (architecture->classes() != classes)
+    usage_error("{}: it has {} classes, the data {}", text, architecture->classes(), classes);
   return fitted;
 }
 

@@ -1,8 +1,8 @@
 #include "batch_norm.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 namespace holdfast {
 namespace {
@@ -22,8 +22,8 @@ std::vector<std::int64_t> all_but_channels(const at::Tensor& x) {
   return dims;
 }
 
-at::Tensor fused(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& mean, const at::Tensor& variance,
-                 double epsilon) {
+at::Tensor fused(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& mean,
+                 const at::Tensor& variance, double epsilon) {
   return at::batch_norm(x, weight, bias, mean, variance, /*training=*/false, /*momentum=*/0, epsilon, /*cudnn_enabled=*/true);
 }
 
@@ -32,16 +32,18 @@ at::Tensor fused(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
 // differentiates further by itself.
 class EvaluationNorm : public torch::autograd::Function<EvaluationNorm> {
  public:
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                            const at::Tensor& mean, const at::Tensor& variance, double epsilon) {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias, const at::Tensor& mean, const at::Tensor& variance, double epsilon) {
     // Copies of the statistics: a training pass before the backward one may update the originals in place.
     const at::Tensor inverse_deviation = at::rsqrt(variance + epsilon);
     const bool weight_needed = weight.requires_grad();
-    context->save_for_backward({weight, inverse_deviation, weight_needed ? x : at::Tensor(), weight_needed ? mean.clone() : at::Tensor()});
+    context->save_for_backward(
+        {weight, inverse_deviation, weight_needed ? x : at::Tensor(), weight_needed ? mean.clone() : at::Tensor()});
     return fused(x, weight, bias, mean, variance, epsilon);
   }
 
-  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* context, torch::autograd::tensor_list gradients) {
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* context,
+                                               torch::autograd::tensor_list gradients) {
     const torch::autograd::tensor_list saved = context->get_saved_variables();
     const at::Tensor &weight = saved[0], &inverse_deviation = saved[1], &x = saved[2], &mean = saved[3];
     const at::Tensor& gradient = gradients[0];
@@ -68,7 +70,9 @@ at::Tensor scaled_and_shifted(const op::BatchNorm& norm, const at::Tensor& x) {
   return x * per_channel(scale, x) + per_channel(shift, x);
 }
 
-bool needs_gradient(const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); }
+bool needs_gradient(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.requires_grad();
+}
 
 }  // namespace
 

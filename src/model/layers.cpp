@@ -6,7 +6,9 @@
 
 namespace holdfast::layers {
 
-op::Linear linear(std::int64_t in, std::int64_t out) { return {.weight = at::empty({out, in}), .bias = at::empty({out})}; }
+op::Linear linear(std::int64_t in, std::int64_t out) {
+  return {.weight = at::empty({out, in}), .bias = at::empty({out})};
+}
 
 op::Conv2d conv(std::int64_t in, std::int64_t out, std::int64_t kernel, const ConvOptions& options) {
   return {.weight = at::empty({out, in / options.groups, kernel, kernel}),

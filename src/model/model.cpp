@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <fmt/ranges.h>
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
@@ -11,7 +11,9 @@
 namespace holdfast {
 namespace {
 
-std::string shape_of(const at::Tensor& tensor) { return to_string(tensor.sizes().vec()); }
+std::string shape_of(const at::Tensor& tensor) {
+  return to_string(tensor.sizes().vec());
+}
 
 class NetworkModel final : public Model {
  public:
@@ -54,8 +56,9 @@ class NetworkModel final : public Model {
     }
     std::vector<std::string> parts;
     for (const auto& [kind, count] : counts) parts.push_back(count == 1 ? kind : fmt::format("{} {}", count, kind));
-    return fmt::format("A network of {} operations ({}) with {} trainable parameters{}. Everything works on it.", network_.nodes().size() - 1,
-                       fmt::join(parts, ", "), network_.parameter_count(), layout_ ? "; a sample is a " + layout_->describe() : "");
+    return fmt::format("A network of {} operations ({}) with {} trainable parameters{}. Everything works on it.",
+                       network_.nodes().size() - 1, fmt::join(parts, ", "), network_.parameter_count(),
+                       layout_ ? "; a sample is a " + layout_->describe() : "");
   }
 
  private:
@@ -64,7 +67,8 @@ class NetworkModel final : public Model {
       input_error("the inputs are {}, the model computes in {}", at::toString(inputs.scalar_type()), at::toString(dtype_));
     }
     if (layout_ && (inputs.dim() < 1 || inputs.sizes().slice(1) != at::IntArrayRef(sample_shape_))) {
-      input_error("the inputs have shape {}, the model takes batches of samples of shape {}", shape_of(inputs), to_string(sample_shape_));
+      input_error("the inputs have shape {}, the model takes batches of samples of shape {}", shape_of(inputs),
+                  to_string(sample_shape_));
     }
   }
 
@@ -85,8 +89,9 @@ class CallableModel final : public Model {
   at::Tensor logits(const at::Tensor& inputs) const override {
     at::Tensor logits = function_(inputs);
     if (logits.dim() != 2 || logits.size(0) != inputs.size(0) || logits.size(1) < 2) {
-      input_error("the model gave an array of shape {} for {} samples; it must give logits, [samples, classes], at least two classes",
-                  shape_of(logits), inputs.size(0));
+      input_error(
+          "the model gave an array of shape {} for {} samples; it must give logits, [samples, classes], at least two classes",
+          shape_of(logits), inputs.size(0));
     }
     return logits;
   }
@@ -108,7 +113,8 @@ class CallableModel final : public Model {
 
 at::Tensor Model::logits(const at::Tensor& inputs, const Rule& rule) const {
   if (!rule.softplus_beta.empty()) {
-    usage_error("{}: its layers cannot be seen, so softplus cannot stand in for its activations", name().empty() ? "the model" : name());
+    usage_error("{}: its layers cannot be seen, so softplus cannot stand in for its activations",
+                name().empty() ? "the model" : name());
   }
   return logits(inputs);
 }
@@ -117,7 +123,8 @@ std::unique_ptr<Model> make_model(Network network, std::optional<Layout> layout)
   return std::make_unique<NetworkModel>(std::move(network), std::move(layout));
 }
 
-std::unique_ptr<Model> make_model(std::function<at::Tensor(const at::Tensor&)> function, Capabilities capabilities, at::Device device) {
+std::unique_ptr<Model> make_model(std::function<at::Tensor(const at::Tensor&)> function, Capabilities capabilities,
+                                  at::Device device) {
   return std::make_unique<CallableModel>(std::move(function), capabilities, device);
 }
 

@@ -11,11 +11,34 @@
 namespace holdfast {
 
 std::string operation_name(const Operation& operation) {
-  static constexpr std::array kNames = {
-      "input",      "affine",     "standardize", "reverse_channels", "linear",     "conv2d",        "batch_norm",  "activation",
-      "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "mean",     "pad",        "slice",         "add",         "multiply",
-      "concat",     "flatten",    "reshape",     "fold_sides",       "side_distance", "adjacency",  "matmul",      "dropout",
-      "product",    "abs",        "select",      "permute"};
+  static constexpr std::array kNames = {"input",
+                                        "affine",
+                                        "standardize",
+                                        "reverse_channels",
+                                        "linear",
+                                        "conv2d",
+                                        "batch_norm",
+                                        "activation",
+                                        "max_pool2d",
+                                        "avg_pool2d",
+                                        "adaptive_avg_pool2d",
+                                        "mean",
+                                        "pad",
+                                        "slice",
+                                        "add",
+                                        "multiply",
+                                        "concat",
+                                        "flatten",
+                                        "reshape",
+                                        "fold_sides",
+                                        "side_distance",
+                                        "adjacency",
+                                        "matmul",
+                                        "dropout",
+                                        "product",
+                                        "abs",
+                                        "select",
+                                        "permute"};
   static_assert(kNames.size() == std::variant_size_v<Operation>);
   return kNames[operation.index()];
 }
@@ -40,8 +63,8 @@ int Network::add(std::string name, Operation operation, std::vector<int> inputs)
 }
 
 int Network::activations() const {
-  return static_cast<int>(
-      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return std::holds_alternative<op::Activation>(node.operation); }));
+  return static_cast<int>(std::count_if(nodes_.begin(), nodes_.end(),
+                                        [](const Node& node) { return std::holds_alternative<op::Activation>(node.operation); }));
 }
 
 }  // namespace holdfast

@@ -14,15 +14,20 @@
 namespace holdfast {
 namespace {
 
-std::string shape_of(const at::Tensor& tensor) { return to_string(tensor.sizes().vec()); }
+std::string shape_of(const at::Tensor& tensor) {
+  return to_string(tensor.sizes().vec());
+}
 
 void check_value(const std::string& name, const at::Tensor& from, const at::Tensor& to, const std::string& where) {
-  if (from.sizes() != to.sizes()) input_error("{}: {} has shape {}, the model needs {}", where, name, shape_of(from), shape_of(to));
+  if (from.sizes() != to.sizes())
+    input_error("{}: {} has shape {}, the model needs {}", where, name, shape_of(from), shape_of(to));
   if (!from.is_floating_point()) input_error("{}: {} does not hold floating-point numbers", where, name);
   if (!all_finite(from)) input_error("{}: {} holds a number that is not finite", where, name);
 }
 
-bool is_pytorch_counter(const std::string& name) { return name.ends_with(".num_batches_tracked"); }
+bool is_pytorch_counter(const std::string& name) {
+  return name.ends_with(".num_batches_tracked");
+}
 
 // A copy of the network with every tensor passed through `convert`.
 template <class Convert>
@@ -107,7 +112,9 @@ Network Network::clone() const {
 }
 
 Network Network::to(at::Device device) const {
-  return converted(*this, [&](const at::Tensor& tensor) { return tensor.to(device, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true); });
+  return converted(*this, [&](const at::Tensor& tensor) {
+    return tensor.to(device, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+  });
 }
 
 Network Network::to(at::ScalarType type) const {

@@ -17,8 +17,8 @@ class Surrogates {
     if (betas_.empty()) return;
     const auto activations = static_cast<std::size_t>(network.activations());
     if (betas_.size() != 1 && betas_.size() != activations) {
-      usage_error("the softplus rule has {} values of beta, the network {} activations; give one for all or one for each", betas_.size(),
-                  activations);
+      usage_error("the softplus rule has {} values of beta, the network {} activations; give one for all or one for each",
+                  betas_.size(), activations);
     }
     for (const double beta : betas_) {
       if (!(beta > 0)) usage_error("the softplus rule's beta is {}; it must be above 0", beta);
@@ -55,7 +55,8 @@ at::Tensor drop(const op::Dropout& dropout, const at::Tensor& x, std::uint64_t s
 // Calls compute(node, operands) for every node but the input, in order, and gives the last value. Values are let go
 // after their last reader, so that without gradients the memory is that of the widest cut, not of the whole network.
 template <class Compute>
-at::Tensor walk(const std::vector<Node>& nodes, const std::vector<int>& last_reader, const at::Tensor& x, const Compute& compute) {
+at::Tensor walk(const std::vector<Node>& nodes, const std::vector<int>& last_reader, const at::Tensor& x,
+                const Compute& compute) {
   HOLDFAST_CHECK(!nodes.empty());
   std::vector<at::Tensor> values(nodes.size());
   values[0] = x;

@@ -20,7 +20,9 @@ at::Tensor beside_channels(const at::Tensor& values, const at::Tensor& x) {
   return values.view(shape);
 }
 
-at::Tensor apply(const op::Input&, const Operands&) { bug(__FILE__, __LINE__, "the input is node 0 alone"); }
+at::Tensor apply(const op::Input&, const Operands&) {
+  bug(__FILE__, __LINE__, "the input is node 0 alone");
+}
 
 at::Tensor apply(const op::Affine& affine, const Operands& in) {
   return in[0] * beside_channels(affine.scale, in[0]) + beside_channels(affine.shift, in[0]);
@@ -34,17 +36,25 @@ at::Tensor apply(const op::Standardize& standardize, const Operands& in) {
   return (centred * variance.rsqrt()).view_as(in[0]);
 }
 
-at::Tensor apply(const op::ReverseChannels&, const Operands& in) { return in[0].flip(1); }
+at::Tensor apply(const op::ReverseChannels&, const Operands& in) {
+  return in[0].flip(1);
+}
 
-at::Tensor apply(const op::Linear& linear, const Operands& in) { return at::linear(in[0], linear.weight, linear.bias); }
+at::Tensor apply(const op::Linear& linear, const Operands& in) {
+  return at::linear(in[0], linear.weight, linear.bias);
+}
 
 at::Tensor apply(const op::Conv2d& conv, const Operands& in) {
   return at::conv2d(in[0], conv.weight, conv.bias, conv.stride, conv.padding, conv.dilation, conv.groups);
 }
 
-at::Tensor apply(const op::BatchNorm& norm, const Operands& in) { return batch_norm_evaluation(norm, in[0]); }
+at::Tensor apply(const op::BatchNorm& norm, const Operands& in) {
+  return batch_norm_evaluation(norm, in[0]);
+}
 
-at::Tensor apply(const op::Activation& activation, const Operands& in) { return activate(activation, in[0]); }
+at::Tensor apply(const op::Activation& activation, const Operands& in) {
+  return activate(activation, in[0]);
+}
 
 at::Tensor apply(const op::MaxPool2d& pool, const Operands& in) {
   return at::max_pool2d(in[0], pool.kernel, pool.stride, pool.padding, pool.dilation, pool.ceil_mode);
@@ -54,19 +64,29 @@ at::Tensor apply(const op::AvgPool2d& pool, const Operands& in) {
   return at::avg_pool2d(in[0], pool.kernel, pool.stride, pool.padding, pool.ceil_mode, pool.count_include_pad);
 }
 
-at::Tensor apply(const op::AdaptiveAvgPool2d& pool, const Operands& in) { return at::adaptive_avg_pool2d(in[0], pool.size); }
+at::Tensor apply(const op::AdaptiveAvgPool2d& pool, const Operands& in) {
+  return at::adaptive_avg_pool2d(in[0], pool.size);
+}
 
-at::Tensor apply(const op::Mean& mean, const Operands& in) { return in[0].mean(mean.dims, mean.keep); }
+at::Tensor apply(const op::Mean& mean, const Operands& in) {
+  return in[0].mean(mean.dims, mean.keep);
+}
 
-at::Tensor apply(const op::Pad& pad, const Operands& in) { return at::constant_pad_nd(in[0], pad.amounts, pad.value); }
+at::Tensor apply(const op::Pad& pad, const Operands& in) {
+  return at::constant_pad_nd(in[0], pad.amounts, pad.value);
+}
 
 at::Tensor apply(const op::Slice& slice, const Operands& in) {
   return in[0].slice(slice.dim, slice.start, slice.stop == -1 ? in[0].size(slice.dim) : slice.stop, slice.step);
 }
 
-at::Tensor apply(const op::Add&, const Operands& in) { return in[0] + in[1]; }
+at::Tensor apply(const op::Add&, const Operands& in) {
+  return in[0] + in[1];
+}
 
-at::Tensor apply(const op::Multiply& multiply, const Operands& in) { return in[0] * multiply.factor; }
+at::Tensor apply(const op::Multiply& multiply, const Operands& in) {
+  return in[0] * multiply.factor;
+}
 
 at::Tensor apply(const op::Concat& concat, const Operands& in) {
   std::vector<at::Tensor> parts;
@@ -74,7 +94,9 @@ at::Tensor apply(const op::Concat& concat, const Operands& in) {
   return at::cat(parts, concat.dim);
 }
 
-at::Tensor apply(const op::Flatten& flatten, const Operands& in) { return in[0].flatten(flatten.start); }
+at::Tensor apply(const op::Flatten& flatten, const Operands& in) {
+  return in[0].flatten(flatten.start);
+}
 
 at::Tensor apply(const op::Reshape& reshape, const Operands& in) {
   std::vector<std::int64_t> shape = {in[0].size(0)};
@@ -83,7 +105,9 @@ at::Tensor apply(const op::Reshape& reshape, const Operands& in) {
 }
 
 // Sides of one pair lie next to each other, so that neither this nor its reverse moves anything.
-at::Tensor apply(const op::FoldSides&, const Operands& in) { return in[0].flatten(0, 1); }
+at::Tensor apply(const op::FoldSides&, const Operands& in) {
+  return in[0].flatten(0, 1);
+}
 
 at::Tensor apply(const op::SideDistance&, const Operands& in) {
   const at::Tensor pairs = in[0].unflatten(0, {-1, 2});
@@ -98,17 +122,29 @@ at::Tensor apply(const op::Adjacency& adjacency, const Operands& in) {
   return looped * root.unsqueeze(1) * root.unsqueeze(2);
 }
 
-at::Tensor apply(const op::MatMul&, const Operands& in) { return at::matmul(in[0], in[1]); }
+at::Tensor apply(const op::MatMul&, const Operands& in) {
+  return at::matmul(in[0], in[1]);
+}
 
-at::Tensor apply(const op::Dropout&, const Operands& in) { return in[0]; }
+at::Tensor apply(const op::Dropout&, const Operands& in) {
+  return in[0];
+}
 
-at::Tensor apply(const op::Product&, const Operands& in) { return in[0] * in[1]; }
+at::Tensor apply(const op::Product&, const Operands& in) {
+  return in[0] * in[1];
+}
 
-at::Tensor apply(const op::Abs&, const Operands& in) { return in[0].abs(); }
+at::Tensor apply(const op::Abs&, const Operands& in) {
+  return in[0].abs();
+}
 
-at::Tensor apply(const op::Select& select, const Operands& in) { return in[0].select(select.dim, select.index); }
+at::Tensor apply(const op::Select& select, const Operands& in) {
+  return in[0].select(select.dim, select.index);
+}
 
-at::Tensor apply(const op::Permute& permute, const Operands& in) { return in[0].permute(permute.dims); }
+at::Tensor apply(const op::Permute& permute, const Operands& in) {
+  return in[0].permute(permute.dims);
+}
 
 }  // namespace
 

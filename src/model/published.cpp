@@ -48,7 +48,8 @@ std::vector<Parameter> read_published(const std::string& name) {
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const std::string where = fmt::format("{}:{}", table_path, table.lines[i]);
     const std::vector<std::string>& row = table.rows[i];
-    parameters.push_back({row[names], tensor_at(bytes, parse_offset(row[offsets], where), parse_sizes(row[shapes], where), where)});
+    parameters.push_back(
+        {row[names], tensor_at(bytes, parse_offset(row[offsets], where), parse_sizes(row[shapes], where), where)});
   }
   return parameters;
 }

@@ -26,7 +26,8 @@ void visit_tensors(AnyOperation& operation, const Visit& visit) {
   std::visit(
       [&](auto& known) {
         using Known = std::remove_cvref_t<decltype(known)>;
-        if constexpr (std::is_same_v<Known, op::Linear> || std::is_same_v<Known, op::Conv2d> || std::is_same_v<Known, op::BatchNorm>) {
+        if constexpr (std::is_same_v<Known, op::Linear> || std::is_same_v<Known, op::Conv2d> ||
+                      std::is_same_v<Known, op::BatchNorm>) {
           if_defined("weight", known.weight, TensorRole::kTrained);
           if_defined("bias", known.bias, TensorRole::kTrained);
         }

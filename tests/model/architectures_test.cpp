@@ -1,8 +1,8 @@
 // Every architecture: parameter counts of the papers, shapes, options, fresh weights.
 #include <map>
 
-#include <gtest/gtest.h>
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "holdfast/model/activation.h"
@@ -143,7 +143,8 @@ TEST(Activations, AreParsedAndWritten) {
 }
 
 TEST(Initialise, IsPytorchsDefaultAndDependsOnSeedAndNameAlone) {
-  const Network small = architectures().make("mlp(hidden=64)")->build(7), deep = architectures().make("mlp(hidden=64x64)")->build(7);
+  const Network small = architectures().make("mlp(hidden=64)")->build(7),
+                deep = architectures().make("mlp(hidden=64x64)")->build(7);
   EXPECT_TRUE(at::equal(small.parameters()[0].tensor, deep.parameters()[0].tensor));
   EXPECT_FALSE(at::equal(small.parameters()[0].tensor, architectures().make("mlp(hidden=64)")->build(8).parameters()[0].tensor));
 

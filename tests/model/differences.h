@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include <gtest/gtest.h>
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "support/small_models.h"
@@ -23,7 +23,9 @@ inline at::Tensor gradient_of(const Scalar& function, const at::Tensor& x, bool 
 inline void expect_two_derivatives(const Scalar& function, const at::Tensor& x, double tolerance = 1e-6) {
   constexpr double kStep = 1e-5;
   const at::Tensor direction = normal_tensor(x.sizes(), 77, at::kDouble);
-  const auto along = [&](const at::Tensor& at_x, bool create_graph) { return (gradient_of(function, at_x, create_graph) * direction).sum(); };
+  const auto along = [&](const at::Tensor& at_x, bool create_graph) {
+    return (gradient_of(function, at_x, create_graph) * direction).sum();
+  };
 
   const double slope = along(x, false).item<double>();
   const double difference = (function(x + kStep * direction) - function(x - kStep * direction)).item<double>() / (2 * kStep);

@@ -1,5 +1,5 @@
-#include <gtest/gtest.h>
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/safetensors.h"
@@ -24,8 +24,8 @@ std::string saved(const TempFolder& folder, const std::string& call, std::uint64
 
 TEST(LoadModel, GivesBackWhatWasSaved) {
   const TempFolder folder;
-  for (const std::string call : {"mlp(inputs=6,hidden=5x4,classes=3,activation=softplus,beta=0.5)", "cnn_small(mean=0.3,deviation=0.2)",
-                                 "cifar_resnet20", "siamese_gcn(nodes=5)"}) {
+  for (const std::string call : {"mlp(inputs=6,hidden=5x4,classes=3,activation=softplus,beta=0.5)",
+                                 "cnn_small(mean=0.3,deviation=0.2)", "cifar_resnet20", "siamese_gcn(nodes=5)"}) {
     SCOPED_TRACE(call);
     const std::string path = saved(folder, call);
     const std::string name = call.substr(0, call.find('('));
@@ -57,7 +57,8 @@ TEST(LoadModel, ReadsWeightsThatPythonWrote) {
   ASSERT_EQ(run_python(*python, "tests/model/make_safetensors.py", folder.path()), 0);
   const auto model = load_model("mlp(inputs=5,hidden=7,classes=3):" + folder / "mlp.safetensors");
   const TensorFile reference = read_safetensors(folder / "reference.safetensors");
-  EXPECT_TRUE(at::allclose(model->logits(to_tensor(*reference.find("inputs"))), to_tensor(*reference.find("logits")), 1e-5, 1e-6));
+  EXPECT_TRUE(
+      at::allclose(model->logits(to_tensor(*reference.find("inputs"))), to_tensor(*reference.find("logits")), 1e-5, 1e-6));
 
   Network norm;
   norm.add("input", op::Input{});
@@ -102,16 +103,22 @@ TEST(NetworkModel, KnowsWhatItTakes) {
   const auto architecture = architectures().make("mlp(inputs=6)");
   const auto model = make_model(architecture->build(0), architecture->layout());
   EXPECT_TRUE(model->capabilities().layers && model->capabilities().float64 && model->capabilities().side_by_side);
-  EXPECT_ERROR(model->logits(at::zeros({2, 5})), kInput, "the inputs have shape [2, 5], the model takes batches of samples of shape [6]");
+  EXPECT_ERROR(model->logits(at::zeros({2, 5})), kInput,
+               "the inputs have shape [2, 5], the model takes batches of samples of shape [6]");
   EXPECT_ERROR(model->logits(at::zeros({2, 6}, at::kDouble)), kInput, "the inputs are Double, the model computes in Float");
-  EXPECT_THAT(model->describe(), testing::HasSubstr("A network of 3 operations (2 linear, activation) with 290 trainable parameters"));
+  EXPECT_THAT(model->describe(),
+              testing::HasSubstr("A network of 3 operations (2 linear, activation) with 290 trainable parameters"));
   const auto twin = model->in_double();
   const at::Tensor x = normal_tensor({3, 6}, 1);
   EXPECT_TRUE(at::allclose(twin->logits(x.to(at::kDouble)).to(at::kFloat), model->logits(x), 1e-5, 1e-6));
 }
 
 TEST(CallableModel, RunsTheFunctionAndRefusesWhatItCannotDo) {
-  const auto model = make_model([](const at::Tensor& x) { return at::cat({x, -x}, 1); }, Capabilities{.side_by_side = false}, at::kCPU);
+  const auto model = make_model(
+      [](const at::Tensor& x) {
+        return at::cat({x, -x}, 1);
+      },
+      Capabilities{.side_by_side = false}, at::kCPU);
   const at::Tensor x = normal_tensor({3, 1}, 1);
   EXPECT_TRUE(at::equal(model->logits(x, Rule::exact()), at::cat({x, -x}, 1)));
   EXPECT_FALSE(model->capabilities().layers);

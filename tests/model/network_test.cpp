@@ -2,8 +2,8 @@
 
 #include <thread>
 
-#include <gtest/gtest.h>
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "differences.h"
@@ -126,7 +126,8 @@ TEST(Network, InDoubleIsTheSameFunction) {
 TEST(Network, GradientsOfParametersAreOnRequestAndOnlyForTrainableOnes) {
   Network network = architectures().make("resnet9")->build(1);
   network.require_grad(true);
-  for (const Parameter& parameter : network.parameters()) EXPECT_EQ(parameter.tensor.requires_grad(), parameter.trainable) << parameter.name;
+  for (const Parameter& parameter : network.parameters())
+    EXPECT_EQ(parameter.tensor.requires_grad(), parameter.trainable) << parameter.name;
   network.require_grad(false);
   for (const Parameter& parameter : network.parameters()) EXPECT_FALSE(parameter.tensor.requires_grad());
 }
@@ -178,8 +179,11 @@ TEST(NetworkLoad, NamesWhatIsWrongAndChangesNothing) {
   };
   EXPECT_ERROR(network.load(with([](auto& values) { values.pop_back(); }), "w.safetensors"), kInput,
                "w.safetensors: the model's out.bias of shape [2] is missing");
-  EXPECT_ERROR(network.load(with([](auto& values) { values.push_back({"out.wieght", at::zeros({2})}); }), "w.safetensors"), kInput,
-               "w.safetensors: the model has no out.wieght (did you mean 'out.weight'?)");
+  EXPECT_ERROR(network.load(with([](auto& values) {
+                              values.push_back({"out.wieght", at::zeros({2})});
+                            }),
+                            "w.safetensors"),
+               kInput, "w.safetensors: the model has no out.wieght (did you mean 'out.weight'?)");
   EXPECT_ERROR(network.load(with([](auto& values) { values[3].tensor = at::zeros({3}); }), "w.safetensors"), kInput,
                "w.safetensors: out.bias has shape [3], the model needs [2]");
   EXPECT_ERROR(network.load(with([](auto& values) { values[3].tensor[1] = NAN; }), "w.safetensors"), kInput,
@@ -192,8 +196,8 @@ TEST(NetworkLoad, NamesWhatIsWrongAndChangesNothing) {
 Network small_norm_network() {
   Network network;
   network.add("input", op::Input{});
-  network.add("bn", op::BatchNorm{normal_tensor({3}, 1, at::kDouble), normal_tensor({3}, 2, at::kDouble), at::zeros({3}, at::kDouble),
-                                  at::ones({3}, at::kDouble)});
+  network.add("bn", op::BatchNorm{normal_tensor({3}, 1, at::kDouble), normal_tensor({3}, 2, at::kDouble),
+                                  at::zeros({3}, at::kDouble), at::ones({3}, at::kDouble)});
   return network;
 }
 
@@ -222,7 +226,8 @@ TEST(BatchNorm, SecondDerivativesAreTorchsOwn) {
   const auto derivatives = [&](const at::Tensor& y) {
     std::vector<at::Tensor> all = torch::autograd::grad({(y.sin() * out).sum()}, leaves, {}, true, true);
     at::Tensor sum = at::zeros({}, at::kDouble);
-    for (std::size_t i = 0; i < leaves.size(); ++i) sum = sum + (all[i] * normal_tensor(all[i].sizes(), 10 + i, at::kDouble)).sum();
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      sum = sum + (all[i] * normal_tensor(all[i].sizes(), 10 + i, at::kDouble)).sum();
     for (const at::Tensor& second : torch::autograd::grad({sum}, leaves)) all.push_back(second);
     return all;
   };

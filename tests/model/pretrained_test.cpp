@@ -1,6 +1,6 @@
 // Published weights: stored activations reproduced, accuracies of the sources reached.
-#include <gtest/gtest.h>
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 
 #include "holdfast/core/csv.h"
 #include "holdfast/core/files.h"
@@ -90,7 +90,8 @@ TEST(Pretrained, MissingWeightsAreOneSentence) {
   const char* before = std::getenv("HOLDFAST_DATA");
   const std::string saved = before != nullptr ? before : "";
   setenv("HOLDFAST_DATA", empty.path().c_str(), 1);
-  EXPECT_ERROR(load_model("squeezenet1_0:pretrained"), kInput, "models/squeezenet1_0.f32 and .csv are not there; HOLDFAST_DATA names");
+  EXPECT_ERROR(load_model("squeezenet1_0:pretrained"), kInput,
+               "models/squeezenet1_0.f32 and .csv are not there; HOLDFAST_DATA names");
 
   make_folders(empty / "models");
   write_atomic(empty / "models/squeezenet1_0.f32", std::string(8, 'x'));

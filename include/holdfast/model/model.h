@@ -17,11 +17,11 @@
 namespace holdfast {
 
 struct Capabilities {
-  bool gradients = true;         // logits can be differentiated by the inputs
-  bool double_backward = true;   // ... twice, so that attributions can be attacked by gradient
-  bool layers = false;           // it is a Network: surrogates and layer-wise explainers work
-  bool side_by_side = true;      // several threads may run it at once
-  bool float64 = false;          // a double-precision copy can be made
+  bool gradients = true;        // logits can be differentiated by the inputs
+  bool double_backward = true;  // ... twice, so that attributions can be attacked by gradient
+  bool layers = false;          // it is a Network: surrogates and layer-wise explainers work
+  bool side_by_side = true;     // several threads may run it at once
+  bool float64 = false;         // a double-precision copy can be made
 };
 
 class Model {
@@ -52,14 +52,15 @@ class Model {
 };
 
 std::unique_ptr<Model> make_model(Network network, std::optional<Layout> layout = std::nullopt);
-std::unique_ptr<Model> make_model(std::function<at::Tensor(const at::Tensor&)> function, Capabilities capabilities, at::Device device);
+std::unique_ptr<Model> make_model(std::function<at::Tensor(const at::Tensor&)> function, Capabilities capabilities,
+                                  at::Device device);
 
 // Architectures are methods with options; building one gives a Network with fresh weights keyed by `seed`.
 class Architecture {
  public:
   virtual ~Architecture() = default;
   virtual Network build(std::uint64_t seed) const = 0;
-  virtual Layout layout() const = 0;      // of the input
+  virtual Layout layout() const = 0;  // of the input
   virtual std::int64_t classes() const = 0;
   // Whether published weights exist for it.
   virtual bool has_pretrained() const { return false; }

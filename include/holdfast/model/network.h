@@ -23,20 +23,31 @@ namespace op {
 struct Input {};
 // y = x * scale + shift, per channel (dimension 1), one number for all, or arrays of a sample's rank: a model's own
 // preprocessing. Not trained.
-struct Affine { at::Tensor scale, shift; };
+struct Affine {
+  at::Tensor scale, shift;
+};
 // (x - mean) / max(deviation, 1/sqrt(N)) per sample, after multiplying by `factor` (Chen et al.'s nets, facts of TensorFlow's
 // per_image_standardization).
-struct Standardize { double factor = 255; };
+struct Standardize {
+  double factor = 255;
+};
 // Reorders channels: RGB -> BGR for weights that were trained that way.
 struct ReverseChannels {};
-struct Linear { at::Tensor weight, bias; };  // weight [out, in]; bias may be undefined; on the last dimension
+// On the last dimension; weight [out, in], bias may be undefined.
+struct Linear {
+  at::Tensor weight, bias;
+};
 struct Conv2d {
   at::Tensor weight, bias;
   std::vector<std::int64_t> stride{1, 1}, padding{0, 0}, dilation{1, 1};
   std::int64_t groups = 1;
 };
 // Batch normalisation over channels. `mean` and `variance` are the running statistics; weight and bias may be undefined.
-struct BatchNorm { at::Tensor weight, bias, mean, variance; double epsilon = 1e-5; double momentum = 0.1; };
+struct BatchNorm {
+  at::Tensor weight, bias, mean, variance;
+  double epsilon = 1e-5;
+  double momentum = 0.1;
+};
 struct Activation {
   enum class Kind { kRelu, kRelu6, kLeakyRelu, kSoftplus, kElu, kGelu, kSilu, kTanh, kSigmoid };
   Kind kind = Kind::kRelu;
@@ -50,15 +61,39 @@ struct AvgPool2d {
   std::vector<std::int64_t> kernel, stride, padding{0, 0};
   bool ceil_mode = false, count_include_pad = true;
 };
-struct AdaptiveAvgPool2d { std::vector<std::int64_t> size{1, 1}; };
-struct Mean { std::vector<std::int64_t> dims; bool keep = false; };  // over the given dimensions
-struct Pad { std::vector<std::int64_t> amounts; double value = 0; };  // last dimension first, as torch's constant_pad_nd
-struct Slice { std::int64_t dim = 2, start = 0, stop = -1, step = 1; };  // stop -1: to the end
-struct Add {};       // of two values
-struct Multiply { double factor = 1; };  // by a constant
-struct Concat { std::int64_t dim = 1; };
-struct Flatten { std::int64_t start = 1; };
-struct Reshape { std::vector<std::int64_t> shape; };  // of a sample, without the batch dimension
+struct AdaptiveAvgPool2d {
+  std::vector<std::int64_t> size{1, 1};
+};
+// Over the given dimensions.
+struct Mean {
+  std::vector<std::int64_t> dims;
+  bool keep = false;
+};
+// Amounts before and after, last dimension first, as torch's constant_pad_nd.
+struct Pad {
+  std::vector<std::int64_t> amounts;
+  double value = 0;
+};
+// stop -1: to the end.
+struct Slice {
+  std::int64_t dim = 2, start = 0, stop = -1, step = 1;
+};
+// Of two values.
+struct Add {};
+// By a constant.
+struct Multiply {
+  double factor = 1;
+};
+struct Concat {
+  std::int64_t dim = 1;
+};
+struct Flatten {
+  std::int64_t start = 1;
+};
+// Shape of a sample, without the batch dimension.
+struct Reshape {
+  std::vector<std::int64_t> shape;
+};
 // [B, 2, ...] -> [2B, ...]: both sides of a pair, one after the other, go through the same encoder ...
 struct FoldSides {};
 // ... and [2B, d] -> [B, d]: the absolute difference of the two sides.
@@ -68,12 +103,23 @@ struct Adjacency {
   std::int64_t nodes = 0;
   at::Tensor index = {};  // where the matrix's elements lie among the edges; made by Network::add
 };
-struct MatMul {};    // of two values, batched
-struct Dropout { double rate = 0.5; };  // in training only
-struct Product {};   // of two values, element by element; sizes of 1 are stretched
+// Of two values, batched.
+struct MatMul {};
+// In training only.
+struct Dropout {
+  double rate = 0.5;
+};
+// Of two values, element by element; sizes of 1 are stretched.
+struct Product {};
 struct Abs {};
-struct Select { std::int64_t dim = 1, index = 0; };       // one position of a dimension, which goes away
-struct Permute { std::vector<std::int64_t> dims; };       // all dimensions in their new order; the batch's stays first
+// One position of a dimension, which goes away.
+struct Select {
+  std::int64_t dim = 1, index = 0;
+};
+// All dimensions in their new order; the batch's stays first.
+struct Permute {
+  std::vector<std::int64_t> dims;
+};
 
 }  // namespace op
 

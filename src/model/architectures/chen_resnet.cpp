@@ -16,14 +16,16 @@ namespace {
 
 constexpr const char* kCitation = "Chen et al., Robust Attribution Regularization, NeurIPS 2019";
 
-const MethodInfo kGtsrb{.name = "gtsrb_resnet",
-                        .summary = "residual network for traffic signs, two units a stage, without batch normalisation",
-                        .citation = kCitation,
-                        .options = common_options({.inputs = "3x32x32", .classes = 43, .activation = "leaky_relu", .slope = 0.1})};
-const MethodInfo kFlower{.name = "flower_resnet",
-                         .summary = "residual network for flowers, one unit a stage, without batch normalisation",
-                         .citation = kCitation,
-                         .options = common_options({.inputs = "3x128x128", .classes = 17, .activation = "leaky_relu", .slope = 0.1})};
+const MethodInfo kGtsrb{
+    .name = "gtsrb_resnet",
+    .summary = "residual network for traffic signs, two units a stage, without batch normalisation",
+    .citation = kCitation,
+    .options = common_options({.inputs = "3x32x32", .classes = 43, .activation = "leaky_relu", .slope = 0.1})};
+const MethodInfo kFlower{
+    .name = "flower_resnet",
+    .summary = "residual network for flowers, one unit a stage, without batch normalisation",
+    .citation = kCitation,
+    .options = common_options({.inputs = "3x128x128", .classes = 17, .activation = "leaky_relu", .slope = 0.1})};
 
 // A value on its way through the network.
 struct Feature {
@@ -33,7 +35,9 @@ struct Feature {
 
 class ChenResnet final : public CommonArchitecture {
  public:
-  ChenResnet(const Options& options, const char* name, int units) : CommonArchitecture(options), units_(units) { require_image(name, 4); }
+  ChenResnet(const Options& options, const char* name, int units) : CommonArchitecture(options), units_(units) {
+    require_image(name, 4);
+  }
 
   Network build(std::uint64_t seed) const override {
     Network network;

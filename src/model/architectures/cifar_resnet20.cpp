@@ -9,10 +9,11 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "cifar_resnet20",
-                       .summary = "ResNet-20 for CIFAR-10; published weights of natural training",
-                       .citation = "He et al., Deep Residual Learning for Image Recognition, CVPR 2016",
-                       .options = common_options({.inputs = "3x32x32", .mean = "0.485x0.456x0.406", .deviation = "0.229x0.224x0.225"})};
+const MethodInfo kInfo{
+    .name = "cifar_resnet20",
+    .summary = "ResNet-20 for CIFAR-10; published weights of natural training",
+    .citation = "He et al., Deep Residual Learning for Image Recognition, CVPR 2016",
+    .options = common_options({.inputs = "3x32x32", .mean = "0.485x0.456x0.406", .deviation = "0.229x0.224x0.225"})};
 
 class CifarResnet20 final : public CommonArchitecture {
  public:
@@ -65,6 +66,8 @@ class CifarResnet20 final : public CommonArchitecture {
 
 }  // namespace
 
-void register_cifar_resnet20(Registry<Architecture>& registry) { registry.add<CifarResnet20>(kInfo); }
+void register_cifar_resnet20(Registry<Architecture>& registry) {
+  registry.add<CifarResnet20>(kInfo);
+}
 
 }  // namespace holdfast

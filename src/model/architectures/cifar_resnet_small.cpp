@@ -1,6 +1,6 @@
 // The small adversarially trained residual networks for CIFAR-10 of the neural network verification competition 2021
-// (benchmark cifar10_resnet): no batch normalisation, 1x1 convolutions as shortcuts, a hidden layer of 100. Names are those of the
-// published weights.
+// (benchmark cifar10_resnet): no batch normalisation, 1x1 convolutions as shortcuts, a hidden layer of 100. Names are those of
+// the published weights.
 //     cifar_resnet2b   8 channels, then a stage of two units with 16: 112,006 parameters
 //     cifar_resnet4b   16 channels, then two stages of two units with 32: 123,734 parameters
 #include "../initialise.h"
@@ -16,7 +16,8 @@ std::vector<OptionSpec> options() {
   return common_options({.inputs = "3x32x32", .mean = "0.4914x0.4822x0.4465", .deviation = "0.2471x0.2435x0.2616"});
 }
 
-constexpr const char* kCitation = "Bak, Liu and Johnson, The Second International Verification of Neural Networks Competition, 2021";
+constexpr const char* kCitation =
+    "Bak, Liu and Johnson, The Second International Verification of Neural Networks Competition, 2021";
 
 const MethodInfo k2b{.name = "cifar_resnet2b",
                      .summary = "small residual network for CIFAR-10, two units; published weights of adversarial training",
@@ -65,7 +66,8 @@ class CifarResnetSmall final : public CommonArchitecture {
   }
 
  private:
-  int add_unit(Network& network, int source, const std::string& name, std::int64_t in, std::int64_t out, std::int64_t stride) const {
+  int add_unit(Network& network, int source, const std::string& name, std::int64_t in, std::int64_t out,
+               std::int64_t stride) const {
     network.add(name + ".conv1", layers::conv(in, out, 3, {.stride = stride, .padding = 1}), {source});
     network.add(name + ".act1", activation());
     const int residual = network.add(name + ".conv2", layers::conv(out, out, 3, {.padding = 1}));

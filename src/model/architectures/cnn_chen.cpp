@@ -38,6 +38,8 @@ class CnnChen final : public CommonArchitecture {
 
 }  // namespace
 
-void register_cnn_chen(Registry<Architecture>& registry) { registry.add<CnnChen>(kInfo); }
+void register_cnn_chen(Registry<Architecture>& registry) {
+  registry.add<CnnChen>(kInfo);
+}
 
 }  // namespace holdfast

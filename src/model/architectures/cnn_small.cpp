@@ -7,10 +7,12 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "cnn_small",
-                       .summary = "small convolutional network for quick work on small images",
-                       .options = common_options({.inputs = "1x28x28"}, {{"width", 8, at_least(1), "channels of the first convolution; the second has twice as many"},
-                                                                         {"hidden", 32, at_least(1), "width of the hidden layer"}})};
+const MethodInfo kInfo{
+    .name = "cnn_small",
+    .summary = "small convolutional network for quick work on small images",
+    .options = common_options({.inputs = "1x28x28"},
+                              {{"width", 8, at_least(1), "channels of the first convolution; the second has twice as many"},
+                               {"hidden", 32, at_least(1), "width of the hidden layer"}})};
 
 class CnnSmall final : public CommonArchitecture {
  public:
@@ -43,6 +45,8 @@ class CnnSmall final : public CommonArchitecture {
 
 }  // namespace
 
-void register_cnn_small(Registry<Architecture>& registry) { registry.add<CnnSmall>(kInfo); }
+void register_cnn_small(Registry<Architecture>& registry) {
+  registry.add<CnnSmall>(kInfo);
+}
 
 }  // namespace holdfast

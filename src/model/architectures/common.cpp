@@ -57,7 +57,8 @@ Layout input_layout(const Options& options) {
   const std::vector<std::int64_t> sizes = parse_sizes(options.word("inputs"), "inputs");
   if (sizes.size() == 1) return Layout::vector(sizes[0]);
   if (sizes.size() == 3) return Layout::grid(sizes[0], sizes[1], sizes[2]);
-  usage_error("inputs={}: write a length such as 30 or an image's channels, height and width such as 3x32x32", options.word("inputs"));
+  usage_error("inputs={}: write a length such as 30 or an image's channels, height and width such as 3x32x32",
+              options.word("inputs"));
 }
 
 std::vector<OptionSpec> activation_options(const char* activation, double slope) {
@@ -75,7 +76,8 @@ std::vector<OptionSpec> common_options(const CommonDefaults& defaults, std::vect
   append(std::move(own));
   append({{"classes", defaults.classes, at_least(2), "number of classes"}});
   append(activation_options(defaults.activation, defaults.slope));
-  append({{"mean", defaults.mean, anything(), "the network first computes (x - mean) / deviation: a number, or one a channel, 0.5x0.4x0.3"},
+  append({{"mean", defaults.mean, anything(),
+           "the network first computes (x - mean) / deviation: a number, or one a channel, 0.5x0.4x0.3"},
           {"deviation", defaults.deviation, anything(), "see mean"}});
   return options;
 }
@@ -102,11 +104,13 @@ void CommonArchitecture::add_normalisation(Network& network) const {
   if (std::all_of(mean_.begin(), mean_.end(), is(0)) && std::all_of(deviation_.begin(), deviation_.end(), is(1))) return;
   const at::Tensor mean = at::tensor(mean_, at::kDouble), deviation = at::tensor(deviation_, at::kDouble);
   const auto scale_and_shift = at::broadcast_tensors({deviation.reciprocal(), -mean / deviation});
-  network.add("normalise", op::Affine{.scale = scale_and_shift[0].to(at::kFloat).contiguous(), .shift = scale_and_shift[1].to(at::kFloat).contiguous()});
+  network.add("normalise", op::Affine{.scale = scale_and_shift[0].to(at::kFloat).contiguous(),
+                                      .shift = scale_and_shift[1].to(at::kFloat).contiguous()});
 }
 
 void CommonArchitecture::require_image(const char* name, std::int64_t least) const {
-  if (layout_.kind != Layout::Kind::kGrid) usage_error("{}: the input is a {}; {} takes images such as inputs=3x32x32", name, layout_.describe(), name);
+  if (layout_.kind != Layout::Kind::kGrid)
+    usage_error("{}: the input is a {}; {} takes images such as inputs=3x32x32", name, layout_.describe(), name);
   if (layout_.height < least || layout_.width < least) {
     usage_error("{}: the input is a {}; it must have at least {} x {} pixels", name, layout_.describe(), least, least);
   }

@@ -35,6 +35,8 @@ class Linear final : public Architecture {
 
 }  // namespace
 
-void register_linear(Registry<Architecture>& registry) { registry.add<Linear>(kInfo); }
+void register_linear(Registry<Architecture>& registry) {
+  registry.add<Linear>(kInfo);
+}
 
 }  // namespace holdfast

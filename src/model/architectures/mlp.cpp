@@ -14,7 +14,8 @@ const MethodInfo kInfo{.name = "mlp",
 
 class Mlp final : public CommonArchitecture {
  public:
-  explicit Mlp(const Options& options) : CommonArchitecture(options), hidden_(parse_sizes(options.word("hidden"), "mlp(hidden)")) {}
+  explicit Mlp(const Options& options)
+      : CommonArchitecture(options), hidden_(parse_sizes(options.word("hidden"), "mlp(hidden)")) {}
 
   Network build(std::uint64_t seed) const override {
     Network network;
@@ -38,6 +39,8 @@ class Mlp final : public CommonArchitecture {
 
 }  // namespace
 
-void register_mlp(Registry<Architecture>& registry) { registry.add<Mlp>(kInfo); }
+void register_mlp(Registry<Architecture>& registry) {
+  registry.add<Mlp>(kInfo);
+}
 
 }  // namespace holdfast

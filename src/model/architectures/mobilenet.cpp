@@ -1,6 +1,6 @@
-// MobileNet v1 for ImageNet with three quarters of the channels: Howard et al., "MobileNets: Efficient Convolutional Neural Networks
-// for Mobile Vision Applications", 2017; 2,585,560 parameters and 16,416 running statistics. Padding is TensorFlow's, the normalisation's
-// epsilon 1e-3, inputs are scaled to [-1, 1].
+// MobileNet v1 for ImageNet with three quarters of the channels: Howard et al., "MobileNets: Efficient Convolutional Neural
+// Networks for Mobile Vision Applications", 2017; 2,585,560 parameters and 16,416 running statistics. Padding is TensorFlow's,
+// the normalisation's epsilon 1e-3, inputs are scaled to [-1, 1].
 #include <array>
 #include <map>
 
@@ -15,23 +15,38 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
-    .name = "mobilenet_v1_075",
-    .summary = "MobileNet v1 0.75 for ImageNet; published weights",
-    .citation = "Howard et al., MobileNets, 2017",
-    .options = common_options({.inputs = "3x224x224", .classes = 1000, .activation = "relu6", .mean = "0.5", .deviation = "0.5"})};
+const MethodInfo kInfo{.name = "mobilenet_v1_075",
+                       .summary = "MobileNet v1 0.75 for ImageNet; published weights",
+                       .citation = "Howard et al., MobileNets, 2017",
+                       .options = common_options(
+                           {.inputs = "3x224x224", .classes = 1000, .activation = "relu6", .mean = "0.5", .deviation = "0.5"})};
 
 struct Block {
   std::int64_t stride, channels;
 };
-constexpr std::array<Block, 13> kBlocks = {
-    {{1, 48}, {2, 96}, {1, 96}, {2, 192}, {1, 192}, {2, 384}, {1, 384}, {1, 384}, {1, 384}, {1, 384}, {1, 384}, {2, 768}, {1, 768}}};
+constexpr std::array<Block, 13> kBlocks = {{{1, 48},
+                                            {2, 96},
+                                            {1, 96},
+                                            {2, 192},
+                                            {1, 192},
+                                            {2, 384},
+                                            {1, 384},
+                                            {1, 384},
+                                            {1, 384},
+                                            {1, 384},
+                                            {1, 384},
+                                            {2, 768},
+                                            {1, 768}}};
 
 // Keras' name and order of dimensions -> ours: HWIO -> OIHW, depthwise HWC1 -> C1HW.
 Parameter from_keras(const Parameter& parameter) {
-  static const std::map<std::string, std::string> kSuffixes = {
-      {"kernel", "weight"}, {"depthwise_kernel", "weight"}, {"bias", "bias"},
-      {"gamma", "weight"},  {"beta", "bias"},               {"moving_mean", "running_mean"}, {"moving_variance", "running_var"}};
+  static const std::map<std::string, std::string> kSuffixes = {{"kernel", "weight"},
+                                                               {"depthwise_kernel", "weight"},
+                                                               {"bias", "bias"},
+                                                               {"gamma", "weight"},
+                                                               {"beta", "bias"},
+                                                               {"moving_mean", "running_mean"},
+                                                               {"moving_variance", "running_var"}};
   const std::size_t slash = parameter.name.find('/');
   const std::string layer = parameter.name.substr(0, slash);
   const std::string theirs = slash == std::string::npos ? "" : parameter.name.substr(slash + 1);
@@ -39,7 +54,8 @@ Parameter from_keras(const Parameter& parameter) {
   if (ours == kSuffixes.end()) return parameter;  // loading will name it as unknown
   if (parameter.tensor.dim() != 4) return {layer + "." + ours->second, parameter.tensor};
   const bool depthwise = theirs == "depthwise_kernel";
-  return {layer + "." + ours->second, depthwise ? parameter.tensor.permute({2, 3, 0, 1}) : parameter.tensor.permute({3, 2, 0, 1})};
+  return {layer + "." + ours->second,
+          depthwise ? parameter.tensor.permute({2, 3, 0, 1}) : parameter.tensor.permute({3, 2, 0, 1})};
 }
 
 class Mobilenet final : public CommonArchitecture {
@@ -76,8 +92,8 @@ class Mobilenet final : public CommonArchitecture {
 
  private:
   // Pad, convolve, normalise, activate; height and width become those of the result.
-  void add_conv(Network& network, const std::string& name, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
-                std::int64_t groups, std::int64_t& height, std::int64_t& width) const {
+  void add_conv(Network& network, const std::string& name, std::int64_t in, std::int64_t out, std::int64_t kernel,
+                std::int64_t stride, std::int64_t groups, std::int64_t& height, std::int64_t& width) const {
     if (kernel > 1) network.add(name + "_pad", layers::same_padding(height, width, kernel, stride));
     network.add(name, layers::conv(in, out, kernel, {.stride = stride, .groups = groups, .bias = false}));
     network.add(name + "_bn", layers::batch_norm(out, 1e-3));
@@ -89,6 +105,8 @@ class Mobilenet final : public CommonArchitecture {
 
 }  // namespace
 
-void register_mobilenet(Registry<Architecture>& registry) { registry.add<Mobilenet>(kInfo); }
+void register_mobilenet(Registry<Architecture>& registry) {
+  registry.add<Mobilenet>(kInfo);
+}
 
 }  // namespace holdfast

@@ -8,10 +8,11 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "resnet9",
-                       .summary = "nine-layer residual network for CIFAR-10, with batch normalisation",
-                       .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
-                       .options = common_options({.inputs = "3x32x32", .mean = "0.4914x0.4822x0.4465", .deviation = "0.2470x0.2435x0.2616"})};
+const MethodInfo kInfo{
+    .name = "resnet9",
+    .summary = "nine-layer residual network for CIFAR-10, with batch normalisation",
+    .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
+    .options = common_options({.inputs = "3x32x32", .mean = "0.4914x0.4822x0.4465", .deviation = "0.2470x0.2435x0.2616"})};
 
 class Resnet9 final : public CommonArchitecture {
  public:
@@ -53,6 +54,8 @@ class Resnet9 final : public CommonArchitecture {
 
 }  // namespace
 
-void register_resnet9(Registry<Architecture>& registry) { registry.add<Resnet9>(kInfo); }
+void register_resnet9(Registry<Architecture>& registry) {
+  registry.add<Resnet9>(kInfo);
+}
 
 }  // namespace holdfast

@@ -8,12 +8,13 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "siamese_cnn",
-                       .summary = "same class or not, for pairs of images: one convolutional encoder for both sides",
-                       .options = common_options({.inputs = "1x28x28", .classes = 2},
-                                                 {{"width", 16, at_least(1), "channels of the first convolution; the second has twice as many"},
-                                                  {"embedding", 64, at_least(1), "size of the encoding"}}),
-                       .notes = "inputs is the shape of one side"};
+const MethodInfo kInfo{
+    .name = "siamese_cnn",
+    .summary = "same class or not, for pairs of images: one convolutional encoder for both sides",
+    .options = common_options({.inputs = "1x28x28", .classes = 2},
+                              {{"width", 16, at_least(1), "channels of the first convolution; the second has twice as many"},
+                               {"embedding", 64, at_least(1), "size of the encoding"}}),
+    .notes = "inputs is the shape of one side"};
 
 class SiameseCnn final : public CommonArchitecture {
  public:
@@ -48,6 +49,8 @@ class SiameseCnn final : public CommonArchitecture {
 
 }  // namespace
 
-void register_siamese_cnn(Registry<Architecture>& registry) { registry.add<SiameseCnn>(kInfo); }
+void register_siamese_cnn(Registry<Architecture>& registry) {
+  registry.add<SiameseCnn>(kInfo);
+}
 
 }  // namespace holdfast

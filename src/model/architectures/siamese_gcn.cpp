@@ -1,5 +1,6 @@
-// Whether two graphs over the same nodes are of the same class: one graph convolutional encoder (Kipf and Welling, "Semi-Supervised
-// Classification with Graph Convolutional Networks", ICLR 2017) for both sides, the magnitude of their difference, a linear layer.
+// Whether two graphs over the same nodes are of the same class: one graph convolutional encoder (Kipf and Welling,
+// "Semi-Supervised Classification with Graph Convolutional Networks", ICLR 2017) for both sides, the magnitude of their
+// difference, a linear layer.
 //
 //     H1 = act(S W1)   H2 = act(S H1 W2)   e = mean of H2 over nodes   logits = |e1 - e2| W3        S = D^-1/2 (A + I) D^-1/2
 //
@@ -21,15 +22,19 @@ std::vector<OptionSpec> options() {
   return list;
 }
 
-const MethodInfo kInfo{.name = "siamese_gcn",
-                       .summary = "same class or not, for pairs of graphs: one graph convolutional encoder for both sides",
-                       .citation = "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017",
-                       .options = options()};
+const MethodInfo kInfo{
+    .name = "siamese_gcn",
+    .summary = "same class or not, for pairs of graphs: one graph convolutional encoder for both sides",
+    .citation = "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017",
+    .options = options()};
 
 class SiameseGcn final : public Architecture {
  public:
   explicit SiameseGcn(const Options& given)
-      : nodes_(given.integer("nodes")), hidden_(given.integer("hidden")), classes_(given.integer("classes")), activation_(activation_of(given)) {}
+      : nodes_(given.integer("nodes")),
+        hidden_(given.integer("hidden")),
+        classes_(given.integer("classes")),
+        activation_(activation_of(given)) {}
 
   Layout layout() const override { return Layout::graph(nodes_, 2); }
   std::int64_t classes() const override { return classes_; }
@@ -58,6 +63,8 @@ class SiameseGcn final : public Architecture {
 
 }  // namespace
 
-void register_siamese_gcn(Registry<Architecture>& registry) { registry.add<SiameseGcn>(kInfo); }
+void register_siamese_gcn(Registry<Architecture>& registry) {
+  registry.add<SiameseGcn>(kInfo);
+}
 
 }  // namespace holdfast

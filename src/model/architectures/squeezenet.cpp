@@ -1,6 +1,6 @@
 // SqueezeNet 1.0 for ImageNet: Iandola et al., "SqueezeNet: AlexNet-level accuracy with 50x fewer parameters", 2016; 1,248,424
-// parameters. The published weights take BGR on the 0-255 scale less the mean (104, 117, 123); the network does that itself from RGB in
-// [0, 1]. As in the original, pools round up and the last convolution is padded and followed by an activation.
+// parameters. The published weights take BGR on the 0-255 scale less the mean (104, 117, 123); the network does that itself from
+// RGB in [0, 1]. As in the original, pools round up and the last convolution is padded and followed by an activation.
 #include "../initialise.h"
 #include "../layers.h"
 #include "../published.h"
@@ -77,6 +77,8 @@ class Squeezenet final : public CommonArchitecture {
 
 }  // namespace
 
-void register_squeezenet(Registry<Architecture>& registry) { registry.add<Squeezenet>(kInfo); }
+void register_squeezenet(Registry<Architecture>& registry) {
+  registry.add<Squeezenet>(kInfo);
+}
 
 }  // namespace holdfast
