@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "holdfast/core/tiles.h"
 #include "holdfast/model/activation.h"
 #include "holdfast/model/model.h"
 #include "support/errors.h"
@@ -47,6 +48,7 @@ TEST(Architectures, HaveTheirNumberOfParameters) {
 }
 
 TEST(Architectures, GiveFiniteLogitsAndInputGradientsForTheirLayout) {
+  const TileThread one_thread;
   for (const MethodInfo* info : architectures().infos()) {
     SCOPED_TRACE(info->name);
     const auto architecture = architectures().make(info->name);
