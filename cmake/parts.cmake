@@ -17,6 +17,8 @@ target_include_directories(holdfast_parts INTERFACE
 target_link_libraries(holdfast_parts INTERFACE Threads::Threads ZLIB::ZLIB PNG::PNG JPEG::JPEG CURL::libcurl OpenSSL::Crypto Freetype::Freetype
                       fmt::fmt nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus)
 target_compile_features(holdfast_parts INTERFACE cxx_std_20)
+# Some builds of torch export parts of an older libstdc++ (std::filesystem crashes through them): ours is found first.
+target_link_options(holdfast_parts INTERFACE "LINKER:--push-state,--no-as-needed" -lstdc++ "LINKER:--pop-state")
 
 find_program(HOLDFAST_CCACHE ccache)
 if(HOLDFAST_CCACHE)
@@ -62,7 +64,7 @@ if(HOLDFAST_WITH_TORCH)
   add_library(holdfast_pch OBJECT ${CMAKE_BINARY_DIR}/pch.cpp)
   target_link_libraries(holdfast_pch PRIVATE holdfast_parts)
   target_precompile_headers(holdfast_pch PRIVATE <algorithm> <functional> <map> <memory> <string> <vector>
-                             <ATen/ATen.h> <torch/csrc/autograd/autograd.h> <fmt/format.h> <nlohmann/json.hpp>)
+                             ${PROJECT_SOURCE_DIR}/include/holdfast/core/torch.h <fmt/format.h> <nlohmann/json.hpp>)
 
   function(holdfast_torch_settings target)
     target_compile_options(${target} PRIVATE ${torch_flags})

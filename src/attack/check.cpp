@@ -1,9 +1,8 @@
 #include "check.h"
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 
@@ -19,7 +18,8 @@ void check_task(const AttackTask& task) {
 }
 
 void check_differentiable(const AttackTask& task, const std::string& attack) {
-  if (!task.explainer.is_differentiable()) usage_error("{}: {} has no gradient to follow; use random", attack, task.explainer.name());
+  if (!task.explainer.is_differentiable())
+    usage_error("{}: {} has no gradient to follow; use random", attack, task.explainer.name());
   if (!task.model.capabilities().double_backward) usage_error("{}: the model cannot be differentiated twice; use random", attack);
 }
 

@@ -12,6 +12,7 @@ namespace holdfast {
 //     l2    g / ||g||_2          l1    g / ||g||_1          linf    sign(g)
 // So steps of length s, T of them, stay within sT of the start by themselves. Frozen elements are taken out of the
 // gradient first. A sample whose gradient is zero or not finite stays where it is.
-at::Tensor descend(const ThreatModel& threat, const at::Tensor& points, const at::Tensor& gradient, const at::Tensor& clean, double step);
+at::Tensor descend(const ThreatModel& threat, const at::Tensor& points, const at::Tensor& gradient, const at::Tensor& clean,
+                   double step);
 
 }  // namespace holdfast

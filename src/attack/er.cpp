@@ -16,12 +16,12 @@
 // Departs from the paper: the gradient of a saturated probability keeps its direction (logit_cotangent.h). Departs from the
 // authors' code: all samples at once; the evaluation at x_{t+1} is the next step's gradient, so that an iteration costs one
 // forward, one gradient and one double backward.
-#include <ATen/ATen.h>
 
 #include "check.h"
 #include "descend.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/metric/top_k.h"
 #include "ledger.h"
 #include "methods.h"
@@ -36,14 +36,16 @@ const MethodInfo kInfo{
     .options = {{"steps", 100, at_least(1), "iterations"},
                 {"step_size", 0.0, at_least(0), "length of a step in the threat's norm; 0: epsilon / steps"},
                 {"k", 0, at_least(0), "size of the top that is attacked; 0: the metric's k"},
-                {"pairs", "all", one_of({"all", "next-k"}), "gaps to all other features, or to the next k as in the authors' code"}},
+                {"pairs", "all", one_of({"all", "next-k"}),
+                 "gaps to all other features, or to the next k as in the authors' code"}},
     .presets = {{"tabular", {{"steps", std::int64_t{1000}}, {"step_size", 1e-3}}, "the paper's budget for tables"},
                 {"cifar10",
                  {{"steps", std::int64_t{100}}, {"step_size", 5e-2}},
                  "the paper's budget for CIFAR-10, in units of normalised inputs: times their deviation for raw ones"},
                 {"image",
                  {{"steps", std::int64_t{100}}, {"step_size", 1e-2}},
-                 "the paper's budget for other images and for graphs, in units of normalised inputs: times their deviation for raw ones"}}};
+                 "the paper's budget for other images and for graphs, in units of normalised inputs: times their deviation for "
+                 "raw ones"}}};
 
 // w_i of the features of one map.
 std::vector<double> pair_weights(std::span<const double> map, std::int64_t k, bool all_pairs) {
@@ -114,7 +116,8 @@ class Er final : public Attack {
     const at::Tensor signed_maps = maps.cpu().to(at::kDouble).contiguous();
     at::Tensor weights = at::empty({rows, layout.sides, 1, layout.side_features()}, at::kDouble);
     for (std::int64_t row = 0; row < rows; ++row) {
-      const std::span<const double> map(signed_maps.data_ptr<double>() + row * layout.inputs(), static_cast<std::size_t>(layout.inputs()));
+      const std::span<const double> map(signed_maps.data_ptr<double>() + row * layout.inputs(),
+                                        static_cast<std::size_t>(layout.inputs()));
       const std::vector<double> own = pair_weights(fold(layout, map), k_ > 0 ? k_ : *task.metric.top_count(), all_pairs_);
       std::copy(own.begin(), own.end(), weights.data_ptr<double>() + row * layout.features());
     }
@@ -130,6 +133,8 @@ class Er final : public Attack {
 
 }  // namespace
 
-void add_er(Registry<Attack>& registry) { registry.add<Er>(kInfo); }
+void add_er(Registry<Attack>& registry) {
+  registry.add<Er>(kInfo);
+}
 
 }  // namespace holdfast

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/generated/variable_factories.h>
+#include <cstring>
+#include <limits>
+#include <tuple>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {
@@ -14,30 +15,25 @@ namespace {
 // Rounding of float32 logits, of their size; what another batch size or precision may change.
 constexpr double kLogitRounding = 1e-5;
 
-struct Verdict {
-  std::int64_t predicted = 0;
-  double margin = 0;    // of the predicted class over the runner-up
-  double required = 0;  // margin from which the prediction counts as sure
-};
-
-// The lower class on ties.
-Verdict judge_logits(std::span<const double> logits) {
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < logits.size(); ++i) {
-    if (logits[i] > logits[best]) best = i;
+// The predicted class of a row, the lower one on ties, and whether its margin over the runner-up is large enough.
+template <class Number>
+std::pair<std::int64_t, bool> predict(const Number* logits, std::int64_t classes) {
+  std::int64_t best = 0;
+  Number runner_up = -std::numeric_limits<Number>::infinity();
+  for (std::int64_t c = 1; c < classes; ++c) {
+    if (logits[c] > logits[best]) {
+      runner_up = logits[best];
+      best = c;
+    } else {
+      runner_up = std::max(runner_up, logits[c]);
+    }
   }
-  double runner_up = -std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (i != best) runner_up = std::max(runner_up, logits[i]);
-  }
-  return {static_cast<std::int64_t>(best), logits[best] - runner_up, kMargin + kLogitRounding * std::abs(logits[best])};
+  const double top = static_cast<double>(logits[best]);
+  return {best, top - static_cast<double>(runner_up) >= kMargin + kLogitRounding * std::abs(top)};
 }
 
-at::Tensor on_cpu(const at::Tensor& tensor) { return tensor.detach().cpu().contiguous(); }
-
-std::span<const double> row_of(const at::Tensor& doubles, std::int64_t row) {
-  const std::int64_t width = doubles.size(1);
-  return {doubles.data_ptr<double>() + row * width, static_cast<std::size_t>(width)};
+at::Tensor on_cpu(const at::Tensor& tensor) {
+  return tensor.detach().cpu().contiguous();
 }
 
 }  // namespace
@@ -52,33 +48,51 @@ ExplainTask explain_at(const AttackTask& task, const at::Tensor& inputs) {
 }
 
 Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
-    : task_(task),
-      select_(select),
-      folded_(static_cast<std::size_t>(task.schema.layout.features())),
-      perturbed_(task.inputs.detach().clone()),
-      running_(task.inputs.size(0)) {
-  const at::Tensor maps = on_cpu(clean.maps), logits = on_cpu(clean.logits).to(at::kDouble);
+    : task_(task), select_(select), perturbed_(on_cpu(task.inputs).clone()), running_(task.inputs.size(0)) {
   const at::Tensor ids = task.sample_ids.cpu();
+  fold(clean.maps);
+  read_predictions(clean.logits);
   outcomes_.resize(static_cast<std::size_t>(running_));
+  samples_.reserve(outcomes_.size());
   for (std::int64_t row = 0; row < running_; ++row) {
-    const auto map = fold_row(maps, row);
+    const auto map = map_of(row);
     if (!map) failure("{}: the map of sample {} is not finite", task.explainer.name(), ids[row].item<std::int64_t>());
-    Sample sample{.metric = task.metric.prepare(*map), .predicted = judge_logits(row_of(logits, row)).predicted};
-    if (task.metric.top_count()) sample.top.emplace(task.metric.top_set(*map), map->size());
+    Sample sample{.metric = task.metric.prepare(*map), .predicted = predicted_[static_cast<std::size_t>(row)]};
+    if (task.metric.top_count() && !task.metric.perfect_means_same_top())
+      sample.top.emplace(task.metric.top_set(*map), map->size());
     outcomes_[static_cast<std::size_t>(row)].value = sample.metric->value(*map);
     samples_.push_back(std::move(sample));
     rows_.push_back(row);
   }
 }
 
-std::optional<MapView> Ledger::fold_row(const at::Tensor& maps, std::int64_t row) {
-  const std::int64_t n = task_.schema.layout.inputs();
-  AT_DISPATCH_FLOATING_TYPES(maps.scalar_type(), "fold_row", [&] {
-    fold_into(task_.schema.layout, std::span<const scalar_t>(maps.data_ptr<scalar_t>() + row * n, static_cast<std::size_t>(n)), folded_);
+void Ledger::fold(const at::Tensor& maps) {
+  const at::Tensor plain = on_cpu(maps);
+  folded_.resize(static_cast<std::size_t>(plain.size(0) * task_.schema.layout.features()));
+  AT_DISPATCH_FLOATING_TYPES(plain.scalar_type(), "fold", [&] {
+    fold_into(task_.schema.layout, std::span<const scalar_t>(plain.data_ptr<scalar_t>(), static_cast<std::size_t>(plain.numel())),
+              folded_);
   });
-  const bool finite = std::all_of(folded_.begin(), folded_.end(), [](double value) { return value < std::numeric_limits<double>::infinity(); });
-  if (!finite) return std::nullopt;
-  return MapView{folded_, task_.schema};
+  all_finite_ = std::isfinite(plain.sum().item<double>());  // only if every element is
+}
+
+std::optional<MapView> Ledger::map_of(std::int64_t row) const {
+  const auto features = static_cast<std::size_t>(task_.schema.layout.features());
+  const MapView map{std::span(folded_).subspan(static_cast<std::size_t>(row) * features, features), task_.schema};
+  if (!all_finite_ && !std::all_of(map.values.begin(), map.values.end(), [](double value) { return std::isfinite(value); }))
+    return std::nullopt;
+  return map;
+}
+
+void Ledger::read_predictions(const at::Tensor& logits) {
+  const at::Tensor plain = on_cpu(logits);
+  const std::int64_t classes = plain.size(1);
+  predicted_.resize(static_cast<std::size_t>(plain.size(0)));
+  sure_.resize(predicted_.size());
+  AT_DISPATCH_FLOATING_TYPES(plain.scalar_type(), "read_predictions", [&] {
+    const scalar_t* row = plain.data_ptr<scalar_t>();
+    for (std::size_t i = 0; i < predicted_.size(); ++i, row += classes) std::tie(predicted_[i], sure_[i]) = predict(row, classes);
+  });
 }
 
 void Ledger::charge(std::int64_t evaluations) {
@@ -101,38 +115,56 @@ void Ledger::record(const at::Tensor& iterates, const Explanation& explanation) 
   ++iteration_;
   taken_rows_.clear();
   taken_samples_.clear();
-  const at::Tensor maps = on_cpu(explanation.maps), logits = on_cpu(explanation.logits).to(at::kDouble);
-  for (std::int64_t row = 0; row < iterates.size(0); ++row) {
-    const std::int64_t sample = rows_[static_cast<std::size_t>(row)];
-    if (!samples_[static_cast<std::size_t>(sample)].done) judge(row, row_of(logits, row), maps);
-    if (task_.trace) outcomes_[static_cast<std::size_t>(sample)].trace.push_back(outcomes_[static_cast<std::size_t>(sample)].value);
+  fold(explanation.maps);
+  read_predictions(explanation.logits);
+  for (std::int64_t row = 0; row < iterates.size(0); ++row) judge(row);
+  if (task_.trace) {
+    for (const std::int64_t sample : rows_) {
+      SampleOutcome& outcome = outcomes_[static_cast<std::size_t>(sample)];
+      outcome.trace.push_back(outcome.value);
+    }
   }
-  if (taken_rows_.empty()) return;
-  const auto index = [&](const std::vector<std::int64_t>& values) { return torch::tensor(values, at::kLong).to(iterates.device()); };
-  perturbed_.index_copy_(0, index(taken_samples_), iterates.detach().index_select(0, index(taken_rows_)));
+  copy_taken(iterates);
 }
 
-void Ledger::judge(std::int64_t row, std::span<const double> logits, const at::Tensor& maps) {
+// Row by row: few are taken, and an indexed copy costs more than they do.
+void Ledger::copy_taken(const at::Tensor& iterates) {
+  if (taken_rows_.empty()) return;
+  const at::Tensor from = on_cpu(iterates);
+  const std::size_t bytes = static_cast<std::size_t>(from.numel() / from.size(0)) * from.element_size();
+  for (std::size_t i = 0; i < taken_rows_.size(); ++i) {
+    std::memcpy(static_cast<std::byte*>(perturbed_.data_ptr()) + static_cast<std::size_t>(taken_samples_[i]) * bytes,
+                static_cast<const std::byte*>(from.data_ptr()) + static_cast<std::size_t>(taken_rows_[i]) * bytes, bytes);
+  }
+}
+
+void Ledger::judge(std::int64_t row) {
   const std::int64_t position = rows_[static_cast<std::size_t>(row)];
-  Sample& sample = samples_[static_cast<std::size_t>(position)];
+  const Sample& sample = samples_[static_cast<std::size_t>(position)];
+  if (sample.done) return;
   SampleOutcome& outcome = outcomes_[static_cast<std::size_t>(position)];
-  const Verdict verdict = judge_logits(logits);
-  if (verdict.predicted != sample.predicted) {
+  if (predicted_[static_cast<std::size_t>(row)] != sample.predicted) {
     ++outcome.label_flips;
     if (select_ == Select::kLast) stop(position);
     return;
   }
-  if (!(verdict.margin >= verdict.required)) return;
-  const auto map = fold_row(maps, row);
+  if (!sure_[static_cast<std::size_t>(row)]) return;
+  const auto map = map_of(row);
   if (!map) return;
-  if (sample.top && !sample.top->holds(map->values)) {
-    outcome.first_swap = iteration_;
-    sample.top.reset();
-  }
   const double value = sample.metric->value(*map);
+  if (outcome.first_swap < 0) note_swap(position, value, *map);
   if (std::isnan(value)) return;
   if (select_ == Select::kLast || std::isnan(outcome.value) || is_worse(value, outcome.value)) take(position, row, value);
   if (select_ == Select::kWorst && !is_worse(task_.metric.floor(), value)) stop(position);
+}
+
+void Ledger::note_swap(std::int64_t sample, double value, const MapView& map) {
+  if (!task_.metric.top_count()) return;
+  std::optional<TopSet>& top = samples_[static_cast<std::size_t>(sample)].top;
+  const bool same = top ? top->holds(map.values) : value == task_.metric.perfect();
+  if (same) return;
+  outcomes_[static_cast<std::size_t>(sample)].first_swap = iteration_;
+  top.reset();
 }
 
 void Ledger::take(std::int64_t sample, std::int64_t row, double value) {
@@ -153,17 +185,18 @@ std::optional<at::Tensor> Ledger::shrink() {
     kept_samples.push_back(sample);
   }
   rows_ = std::move(kept_samples);
-  return torch::tensor(kept_rows, at::kLong).to(task_.inputs.device());
+  return at::tensor(at::ArrayRef<std::int64_t>(kept_rows), at::kLong).to(task_.inputs.device());
 }
 
 AttackResult Ledger::finish() {
-  AttackResult result{.perturbed = perturbed_,
+  const at::Tensor perturbed = perturbed_.to(task_.inputs.device());
+  AttackResult result{.perturbed = perturbed,
                       .original = task_.explainer.attribute(explain_at(task_, task_.inputs)),
-                      .moved = task_.explainer.attribute(explain_at(task_, perturbed_))};
-  const at::Tensor maps = on_cpu(result.moved.maps);
+                      .moved = task_.explainer.attribute(explain_at(task_, perturbed))};
+  fold(result.moved.maps);
   for (std::size_t i = 0; i < samples_.size(); ++i) {
     SampleOutcome& outcome = outcomes_[i];
-    const auto map = fold_row(maps, static_cast<std::int64_t>(i));
+    const auto map = map_of(static_cast<std::int64_t>(i));
     outcome.value = map ? samples_[i].metric->value(*map) : std::numeric_limits<double>::quiet_NaN();
     // Samples that were done early left their row; they stay where they are to the end.
     if (task_.trace) outcome.trace.resize(static_cast<std::size_t>(iteration_), outcome.value);

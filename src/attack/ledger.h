@@ -46,25 +46,34 @@ class Ledger {
  private:
   struct Sample {
     std::unique_ptr<PreparedMetric> metric;
-    std::optional<TopSet> top;  // until a feature has left it
+    std::optional<TopSet> top;  // where first_swap cannot be read off the value; until a feature has left it
     std::int64_t predicted = 0;
     bool done = false;
   };
 
-  void judge(std::int64_t row, std::span<const double> logits, const at::Tensor& maps);
+  void judge(std::int64_t row);
+  // The map of a row of the batch that was folded last; nothing when it is not finite.
+  std::optional<MapView> map_of(std::int64_t row) const;
+  void fold(const at::Tensor& maps);
+  void read_predictions(const at::Tensor& logits);
+  void note_swap(std::int64_t sample, double value, const MapView& map);
   void take(std::int64_t sample, std::int64_t row, double value);
+  void copy_taken(const at::Tensor& iterates);
   bool is_worse(double value, double than) const;
-  std::optional<MapView> fold_row(const at::Tensor& maps, std::int64_t row);
   void stop(std::int64_t sample);
 
   const AttackTask& task_;
   const Select select_;
   std::vector<Sample> samples_;
   std::vector<SampleOutcome> outcomes_;
-  std::vector<std::int64_t> rows_;    // the sample of each row
+  std::vector<std::int64_t> rows_;                        // the sample of each row
   std::vector<std::int64_t> taken_rows_, taken_samples_;  // of this iteration
+  // Of the batch at hand: folded maps, row after row, and whether all are finite; predicted class and whether it is sure.
   std::vector<double> folded_;
-  at::Tensor perturbed_;
+  bool all_finite_ = true;
+  std::vector<std::int64_t> predicted_;
+  std::vector<char> sure_;
+  at::Tensor perturbed_;  // on the CPU
   std::int64_t iteration_ = 0;
   std::int64_t running_ = 0;
 };

@@ -6,16 +6,16 @@
 //     l1     exponential magnitudes with random signs, scaled to sum 1; the same radius
 //     linf   each element uniform; on the surface: scaled until the largest is epsilon
 // They have no order, so the worst preserved one is returned whatever the task's selection says.
+#include <algorithm>
 #include <cmath>
 
-#include <ATen/ATen.h>
-
+#include "bounds.h"
 #include "check.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/rng.h"
+#include "holdfast/core/torch.h"
 #include "ledger.h"
 #include "methods.h"
-#include "rows.h"
 
 namespace holdfast {
 namespace {
@@ -45,7 +45,7 @@ std::vector<double> draw(const ThreatModel& threat, bool on_sphere, std::int64_t
   for (double& element : move) element = draw_element(threat.norm, stream);
   double scale = threat.epsilon;
   if (threat.norm != Norm::kLinf || on_sphere) {
-    const double size = rows::size(threat.norm, free, [&](std::int64_t i) { return move[static_cast<std::size_t>(i)]; });
+    const double size = rows::size(threat.norm, move);
     const double radius = on_sphere ? 1 : std::pow(stream.uniform(), 1.0 / static_cast<double>(free));
     scale *= size > 0 ? radius / size : 0;
   }
@@ -71,7 +71,8 @@ class Random final : public Attack {
       if (const auto kept = ledger.shrink()) {
         for (at::Tensor* tensor : {&clean, &point.targets, &point.sample_ids}) *tensor = tensor->index_select(0, *kept);
       }
-      point.inputs = draw_points(task.threat, clean, point.sample_ids, derived_seed(task.seed, "attack.random", static_cast<std::uint64_t>(i)));
+      point.inputs = draw_points(task.threat, clean, point.sample_ids,
+                                 derived_seed(task.seed, "attack.random", static_cast<std::uint64_t>(i)));
       ledger.charge(task.explainer.evaluations());
       ledger.record(point.inputs, task.explainer.attribute(point));
     }
@@ -81,9 +82,8 @@ class Random final : public Attack {
  private:
   at::Tensor draw_points(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed) const {
     const std::int64_t rows = clean.size(0), n = clean.numel() / std::max<std::int64_t>(1, rows);
-    const at::Tensor frozen = threat.frozen.defined() ? threat.frozen.cpu().contiguous() : threat.frozen;
-    const bool* held = frozen.defined() ? frozen.data_ptr<bool>() : nullptr;
-    const std::int64_t free = held == nullptr ? n : std::count(held, held + n, false);
+    const HeldBounds bounds(threat);
+    const std::int64_t free = bounds->frozen == nullptr ? n : std::count(bounds->frozen, bounds->frozen + n, false);
     at::Tensor moves = at::zeros({rows, n}, at::kDouble);
     const at::Tensor streams = ids.cpu().contiguous();
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -92,7 +92,7 @@ class Random final : public Attack {
       auto next = move.begin();
       double* elements = moves.data_ptr<double>() + row * n;
       for (std::int64_t i = 0; i < n; ++i) {
-        if (!rows::held(held, i)) elements[i] = *next++;
+        if (bounds->frozen == nullptr || !bounds->frozen[i]) elements[i] = *next++;
       }
     }
     const at::Tensor points = clean + moves.view_as(clean).to(clean.options().requires_grad(false));
@@ -105,6 +105,8 @@ class Random final : public Attack {
 
 }  // namespace
 
-void add_random(Registry<Attack>& registry) { registry.add<Random>(kInfo); }
+void add_random(Registry<Attack>& registry) {
+  registry.add<Random>(kInfo);
+}
 
 }  // namespace holdfast

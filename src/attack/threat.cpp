@@ -1,37 +1,18 @@
 #include "holdfast/attack/threat.h"
 
+#include <algorithm>
 #include <cmath>
 
-#include <ATen/ATen.h>
-
+#include "bounds.h"
 #include "holdfast/core/error.h"
-#include "holdfast/core/method.h"
-#include "rows.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 
-Norm parse_norm(const std::string& text) {
-  if (text == "l2") return Norm::kL2;
-  if (text == "linf") return Norm::kLinf;
-  if (text == "l1") return Norm::kL1;
-  usage_error("unknown norm '{}'{}", text, suggestion(text, {"l2", "linf", "l1"}));
-}
-
-std::string to_string(Norm norm) {
-  switch (norm) {
-    case Norm::kL2:
-      return "l2";
-    case Norm::kLinf:
-      return "linf";
-    case Norm::kL1:
-      return "l1";
-  }
-  return {};
-}
-
 ThreatModel ThreatModel::make(Norm norm, double epsilon, std::optional<std::pair<double, double>> box, const Schema& schema) {
   if (!std::isfinite(epsilon) || epsilon < 0) usage_error("epsilon is {}; it must be a finite number >= 0", epsilon);
-  if (box && !(box->first < box->second)) usage_error("box {},{}: the lower bound must be below the upper one", box->first, box->second);
+  if (box && !(box->first < box->second))
+    usage_error("box {},{}: the lower bound must be below the upper one", box->first, box->second);
   ThreatModel threat{.norm = norm, .epsilon = epsilon, .box = box};
   const auto is_frozen = [](const Feature& feature) { return feature.frozen; };
   if (std::any_of(schema.features.begin(), schema.features.end(), is_frozen)) {
@@ -46,15 +27,10 @@ at::Tensor ThreatModel::project(const at::Tensor& candidate, const at::Tensor& c
   HOLDFAST_CHECK(candidate.sizes() == clean.sizes() && candidate.scalar_type() == clean.scalar_type());
   const at::Tensor origin = clean.detach().cpu().contiguous();
   at::Tensor points = candidate.detach().cpu().contiguous().clone();
-  const at::Tensor held = frozen.defined() ? frozen.cpu().contiguous() : frozen;
-  if (points.numel() == 0) return points.to(candidate.device());
-  const std::int64_t n = points.numel() / points.size(0);
-  HOLDFAST_CHECK(!held.defined() || held.numel() == n);
+  const rows::Shape shape{points.size(0), points.numel() / std::max<std::int64_t>(1, points.size(0))};
+  const HeldBounds bounds(*this);
   AT_DISPATCH_FLOATING_TYPES(points.scalar_type(), "project", [&] {
-    for (std::int64_t row = 0; row < points.size(0); ++row) {
-      rows::project(*this, held.defined() ? held.data_ptr<bool>() : nullptr, points.data_ptr<scalar_t>() + row * n,
-                    origin.data_ptr<scalar_t>() + row * n, n);
-    }
+    rows::project<scalar_t>(*bounds, shape, origin.data_ptr<scalar_t>(), points.data_ptr<scalar_t>());
   });
   return points.to(candidate.device());
 }

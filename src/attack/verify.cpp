@@ -4,9 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {
@@ -24,8 +23,8 @@ class Verifier {
 
   template <class... Args>
   [[noreturn]] void fail(std::int64_t row, fmt::format_string<Args...> format, Args&&... args) const {
-    throw Error(ErrorKind::kBug, fmt::format("{}: sample {} {}; this is a bug in the attack", attack_, ids_[row].item<std::int64_t>(),
-                                             fmt::format(format, std::forward<Args>(args)...)));
+    throw Error(ErrorKind::kBug, fmt::format("{}: sample {} {}; this is a bug in the attack", attack_,
+                                             ids_[row].item<std::int64_t>(), fmt::format(format, std::forward<Args>(args)...)));
   }
 
   // Norm of the row's perturbation, once it and the row itself are found to be allowed.
@@ -52,7 +51,8 @@ class Verifier {
     if (!threat_.box) return;
     const auto [low, high] = *threat_.box;
     const double slack = kBallTolerance * std::max(std::abs(low), std::abs(high));
-    if (value < low - slack || value > high + slack) fail(row, "has element {} at {}, outside the box {} to {}", i, value, low, high);
+    if (value < low - slack || value > high + slack)
+      fail(row, "has element {} at {}, outside the box {} to {}", i, value, low, high);
   }
 
   const ThreatModel& threat_;
@@ -96,7 +96,8 @@ Verification verify(const Model& model, const ThreatModel& threat, const at::Ten
     const std::int64_t expected = read(clean_logits.data_ptr<double>() + row * classes, classes, 0).predicted;
     const Reading reading = read(logits.data_ptr<double>() + row * classes, classes, expected);
     if (!(reading.margin >= kVerifiedMargin)) {
-      verifier.fail(row, "is predicted as class {} with class {} ahead by {}, not by {}", reading.predicted, expected, reading.margin, kVerifiedMargin);
+      verifier.fail(row, "is predicted as class {} with class {} ahead by {}, not by {}", reading.predicted, expected,
+                    reading.margin, kVerifiedMargin);
     }
     result.smallest_margin = std::min(result.smallest_margin, reading.margin);
   }

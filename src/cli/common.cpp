@@ -3,10 +3,9 @@
 #include <charconv>
 #include <cmath>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast::cli {
 namespace {

@@ -2,13 +2,12 @@
 #include <cstdio>
 #include <memory>
 
-#include <ATen/ATen.h>
-
 #include "command.h"
 #include "common.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/report/pictures.h"
 
 namespace holdfast::cli {

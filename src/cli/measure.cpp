@@ -2,12 +2,11 @@
 #include <cstdio>
 #include <memory>
 
-#include <ATen/ATen.h>
-
 #include "command.h"
 #include "common.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/metric/levels.h"
 #include "holdfast/report/text_table.h"
 

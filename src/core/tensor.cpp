@@ -3,11 +3,10 @@
 #include <cstring>
 #include <limits>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/error.h"
 #include "holdfast/core/npy.h"
 #include "holdfast/core/rng.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -1,12 +1,12 @@
 // ABIDE I: correlation between the activity of 111 Harvard-Oxford brain regions, one graph a subject; autism or not. Edges are
 // correlations in [-1, 1]; a region that was flat in a subject has edges of 0.
-#include <ATen/ATen.h>
 
 #include "builtin.h"
 #include "graphs.h"
 #include "holdfast/core/csv.h"
 #include "holdfast/core/npy.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -5,10 +5,9 @@
 // node 17 is n_17 at every site.
 #include <charconv>
 
-#include <ATen/ATen.h>
-
 #include "builtin.h"
 #include "graphs.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/tu_graphs.h"
 
 namespace holdfast {

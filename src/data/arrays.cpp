@@ -1,9 +1,9 @@
 // Arrays of the user's own: NumPy files with an optional schema, and MNIST's idx files.
-#include <ATen/ATen.h>
 
 #include "builtin.h"
 #include "holdfast/core/idx.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/splits.h"
 
 namespace holdfast {

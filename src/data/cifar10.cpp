@@ -8,12 +8,11 @@
 #include <span>
 #include <utility>
 
-#include <ATen/ATen.h>
-
 #include "builtin.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/json.h"
 #include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/file_tree.h"
 #include "images.h"
 

@@ -2,9 +2,8 @@
 
 #include <numeric>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -1,7 +1,6 @@
 #include "graphs.h"
 
-#include <ATen/ATen.h>
-
+#include "holdfast/core/torch.h"
 #include "holdfast/data/splits.h"
 
 namespace holdfast {

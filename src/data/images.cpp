@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -1,5 +1,6 @@
 #include "holdfast/data/layout.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -51,21 +52,21 @@ std::string describe_side(const Layout& layout, const char* plural) {
 }
 
 template <class Number>
-void fold_values(const Layout& layout, std::span<const Number> map, std::span<double> folded) {
-  const auto count = static_cast<std::int64_t>(map.size());
+void fold_values(const Layout& layout, std::span<const Number> maps, std::span<double> folded) {
   const std::int64_t features = layout.features();
-  HOLDFAST_CHECK(static_cast<std::int64_t>(folded.size()) == features);
-  if (count != layout.inputs() && count != features) {
-    input_error("a map of {} values does not fit a {}: it needs {}", count, layout.describe(), layout.inputs());
+  const std::int64_t count = static_cast<std::int64_t>(folded.size()) / features;
+  HOLDFAST_CHECK(static_cast<std::int64_t>(folded.size()) == count * features);
+  const auto values = static_cast<std::int64_t>(maps.size());
+  if (values != count * layout.inputs() && values != count * features) {
+    input_error("a map of {} values does not fit a {}: it needs {}", values / std::max<std::int64_t>(1, count), layout.describe(), layout.inputs());
   }
-  const auto channels = static_cast<std::size_t>(count / features);  // 1 when the map was folded before
-  const auto side = static_cast<std::size_t>(layout.side_features());
-  for (std::size_t start = 0; start < folded.size(); start += side) {
-    const Number* from = map.data() + start * channels;
-    double* to = folded.data() + start;
+  const std::size_t channels = maps.size() / std::max<std::size_t>(1, folded.size());  // 1 when the maps were folded before
+  const auto side = static_cast<std::size_t>(channels == 1 ? values : layout.side_features());
+  const Number* from = maps.data();
+  for (double* to = folded.data(); to < folded.data() + folded.size(); to += side) {
     for (std::size_t i = 0; i < side; ++i) to[i] = std::abs(static_cast<double>(from[i]));
-    for (std::size_t channel = 1; channel < channels; ++channel) {
-      from += side;
+    from += side;
+    for (std::size_t channel = 1; channel < channels; ++channel, from += side) {
       for (std::size_t i = 0; i < side; ++i) to[i] += std::abs(static_cast<double>(from[i]));
     }
   }

@@ -4,11 +4,10 @@
 #include <span>
 #include <utility>
 
-#include <ATen/ATen.h>
-
 #include "builtin.h"
 #include "holdfast/core/idx.h"
 #include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
 #include "images.h"
 
 namespace holdfast {

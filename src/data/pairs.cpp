@@ -7,10 +7,9 @@
 #include <map>
 #include <set>
 
-#include <ATen/ATen.h>
-
 #include "builtin.h"
 #include "holdfast/core/rng.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -3,10 +3,9 @@
 #include <cmath>
 #include <numbers>
 
-#include <ATen/ATen.h>
-
 #include "builtin.h"
 #include "holdfast/core/rng.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/splits.h"
 
 namespace holdfast {

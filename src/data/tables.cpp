@@ -1,6 +1,5 @@
 #include "tables.h"
-
-#include <ATen/ATen.h>
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 

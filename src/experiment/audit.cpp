@@ -6,12 +6,11 @@
 #include <map>
 #include <numeric>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/csv.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/experiment/run_folder.h"
 #include "holdfast/measure/prediction.h"
 

@@ -3,10 +3,9 @@
 #include <chrono>
 #include <filesystem>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/train/train_config.h"
 #include "holdfast/version.h"

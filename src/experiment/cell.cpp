@@ -1,12 +1,11 @@
 #include "holdfast/experiment/cell.h"
 
-#include <ATen/ATen.h>
-
 #include "holdfast/attack/verify.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/safetensors.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

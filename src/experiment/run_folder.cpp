@@ -6,11 +6,11 @@
 #include <thread>
 
 #include <fmt/chrono.h>
-#include <ATen/ATen.h>
 #include <torch/version.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/version.h"
 
 namespace holdfast {

@@ -1,9 +1,8 @@
 #include "holdfast/explain/explainer.h"
 
-#include <ATen/ATen.h>
-
 #include "graph.h"
 #include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 
@@ -18,9 +17,13 @@ std::unique_ptr<Linearization> Explainer::linearize(const ExplainTask& task) con
   return hold_graph(here.inputs, std::move(maps), std::move(log_scale), task_logits(task, task.inputs));
 }
 
-at::Tensor Explainer::differentiable(const ExplainTask&) const { usage_error("{} cannot be differentiated", name()); }
+at::Tensor Explainer::differentiable(const ExplainTask&) const {
+  usage_error("{} cannot be differentiated", name());
+}
 
 // at::argmax promises the first of several equal maxima.
-at::Tensor predicted_class(const at::Tensor& logits) { return logits.argmax(1); }
+at::Tensor predicted_class(const at::Tensor& logits) {
+  return logits.argmax(1);
+}
 
 }  // namespace holdfast

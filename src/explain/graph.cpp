@@ -1,7 +1,5 @@
 #include "graph.h"
-
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <limits>
 
-#include <ATen/ATen.h>
-
+#include "fused_cotangent.h"
 #include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 
@@ -15,11 +15,11 @@ ExplainedQuantity parse_explained_quantity(const std::string& text) {
   return ExplainedQuantity::kCrossEntropy;
 }
 
-LogitCotangent logit_cotangent(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity) {
+LogitCotangent composed_logit_cotangent(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity) {
   const at::Tensor column = targets.unsqueeze(1);
   const at::Tensor is_target = at::zeros_like(logits, at::kBool).scatter_(1, column, true);
-  if (quantity == ExplainedQuantity::kLogit) return {is_target.to(logits.scalar_type()), at::zeros({logits.size(0)}, logits.options())};
-  if (logits.size(1) < 2) usage_error("the probability of the only class does not depend on the input; explain target=logit");
+  if (quantity == ExplainedQuantity::kLogit)
+    return {is_target.to(logits.scalar_type()), at::zeros({logits.size(0)}, logits.options().requires_grad(false))};
 
   const at::Tensor log_p = at::log_softmax(logits, 1);
   const at::Tensor log_others = log_p.masked_fill(is_target, -std::numeric_limits<double>::infinity());
@@ -31,6 +31,15 @@ LogitCotangent logit_cotangent(const at::Tensor& logits, const at::Tensor& targe
   const at::Tensor log_p_c = log_p.gather(1, column);
   const at::Tensor log_p_c_here = log_p_c.detach();
   return {-(log_p_c - log_p_c_here).exp() * pull, (log_m + log_p_c_here).squeeze(1)};
+}
+
+LogitCotangent logit_cotangent(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity) {
+  if (quantity != ExplainedQuantity::kLogit && logits.size(1) < 2) {
+    usage_error("the probability of the only class does not depend on the input; explain target=logit");
+  }
+  const bool fits = logits.is_cpu() && (logits.scalar_type() == at::kFloat || logits.scalar_type() == at::kDouble);
+  if (!fits || quantity == ExplainedQuantity::kLogit) return composed_logit_cotangent(logits, targets, quantity);
+  return fused_logit_cotangent(logits, targets, quantity);
 }
 
 }  // namespace holdfast

@@ -3,9 +3,8 @@
 // a gauge, not information. The valid directions are orthogonal to each group's vector of ones.
 #include <cmath>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/explain/explainer.h"
 
 namespace holdfast {

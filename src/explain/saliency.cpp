@@ -3,10 +3,10 @@
 // Simonyan, Vedaldi, Zisserman, "Deep Inside Convolutional Networks", 2014. The scale of a saturated probability is kept
 // apart (logit_cotangent.h), so its ranking survives. On tables with one-hot groups the gradient is projected to the
 // directions that valid rows have; project=none gives the papers' maps.
-#include <ATen/ATen.h>
 
 #include "graph.h"
 #include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/explain/logit_cotangent.h"
 #include "methods.h"
 
@@ -17,9 +17,12 @@ const MethodInfo kInfo{
     .name = "saliency",
     .summary = "magnitude of the gradient of the class's probability by the input",
     .citation = "Simonyan, Vedaldi, Zisserman, Deep Inside Convolutional Networks, ICLR workshop 2014",
-    .options = {{"target", "probability", one_of({"probability", "logit", "ce"}), "what is differentiated: the class's probability, its logit or its cross-entropy"},
-                {"signed", false, anything(), "the gradient itself instead of its magnitude"},
-                {"project", "auto", one_of({"auto", "groups", "none"}), "remove the part of the gradient that no valid row of a one-hot group can feel; auto: where the data has groups"}}};
+    .options = {
+        {"target", "probability", one_of({"probability", "logit", "ce"}),
+         "what is differentiated: the class's probability, its logit or its cross-entropy"},
+        {"signed", false, anything(), "the gradient itself instead of its magnitude"},
+        {"project", "auto", one_of({"auto", "groups", "none"}),
+         "remove the part of the gradient that no valid row of a one-hot group can feel; auto: where the data has groups"}}};
 
 class Saliency final : public Explainer {
  public:
@@ -73,7 +76,8 @@ class Saliency final : public Explainer {
 
   bool projects(const Schema* schema) const {
     const bool has_groups = schema != nullptr && !schema->groups.empty();
-    if (project_ == "groups" && !has_groups) usage_error("{}: the data has no one-hot groups; name them in a schema (--schema FILE)", name());
+    if (project_ == "groups" && !has_groups)
+      usage_error("{}: the data has no one-hot groups; name them in a schema (--schema FILE)", name());
     return project_ != "none" && has_groups;
   }
 
@@ -84,6 +88,8 @@ class Saliency final : public Explainer {
 
 }  // namespace
 
-void add_saliency(Registry<Explainer>& registry) { registry.add<Saliency>(kInfo); }
+void add_saliency(Registry<Explainer>& registry) {
+  registry.add<Saliency>(kInfo);
+}
 
 }  // namespace holdfast

@@ -1,11 +1,9 @@
 #include "holdfast/measure/prediction.h"
 
-#include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
-
 #include "holdfast/core/error.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/explain/explainer.h"
 #include "holdfast/measure/proportion.h"
 #include "holdfast/measure/roc.h"

@@ -75,8 +75,12 @@ std::optional<double> if_defined(double value) {
   return value;
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json number(const std::optional<double>& value) { return number(value.value_or(kUndefined)); }
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+Json number(const std::optional<double>& value) {
+  return number(value.value_or(kUndefined));
+}
 
 }  // namespace
 
@@ -86,7 +90,8 @@ MapView MapBatch::operator[](std::int64_t sample) const {
   return {std::span(values).subspan(static_cast<std::size_t>(sample) * features, features), *schema};
 }
 
-Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const std::int64_t> labels, const BetweenOptions& options) {
+Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const std::int64_t> labels,
+                  const BetweenOptions& options) {
   HOLDFAST_CHECK(labels.empty() || static_cast<std::int64_t>(labels.size()) == clean.count);
   Baseline result;
   for (std::int64_t i = 0; i < clean.count; ++i) {
@@ -105,7 +110,8 @@ Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const s
   return result;
 }
 
-Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Baseline& baseline, std::uint64_t seed) {
+Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Baseline& baseline,
+                  std::uint64_t seed) {
   HOLDFAST_CHECK(clean.count == perturbed.count);
   Assessment result{.metric = metric.name()};
   Mean chance, adjusted, specific;

@@ -21,7 +21,8 @@ SamplePair pair_at(const std::vector<std::int64_t>& group, std::int64_t index) {
 
 }  // namespace
 
-std::vector<SamplePair> pairs_within(const std::vector<std::vector<std::int64_t>>& groups, std::int64_t limit, RandomStream stream) {
+std::vector<SamplePair> pairs_within(const std::vector<std::vector<std::int64_t>>& groups, std::int64_t limit,
+                                     RandomStream stream) {
   std::int64_t total = 0;
   for (const auto& group : groups) total += pair_count(group);
   const auto pair_number = [&](std::int64_t index) {

@@ -27,16 +27,55 @@ Threshold threshold_of(std::span<const double> values, std::int64_t k) {
   return {value, k - std::count_if(sorted.begin(), kth, [&](double other) { return other > value; })};
 }
 
-// Up to this many comparisons, ranking each member by counting (which vectorises) beats a selection.
-constexpr std::size_t kCountingLimit = 2048;
+// Up to this many comparisons, ranking the members in question by counting (which vectorises) beats a selection.
+constexpr std::size_t kCountingLimit = 4096;
 
 // The number of values that precede position `at` in descending order.
-std::int64_t rank_of(std::span<const double> values, std::size_t at) {
+std::int64_t rank_of(const double* values, std::size_t count, std::size_t at) {
   const double own = values[at];
   std::int64_t ahead = 0;
   for (std::size_t i = 0; i < at; ++i) ahead += values[i] >= own;
-  for (std::size_t i = at + 1; i < values.size(); ++i) ahead += values[i] > own;
+  for (std::size_t i = at + 1; i < count; ++i) ahead += values[i] > own;
   return ahead;
+}
+
+// The extreme of the values at `positions`, in four parts: one running extreme would wait for itself at every step.
+template <class Better>
+double extreme(const double* values, std::span<const std::uint32_t> positions, double start, const Better& better) {
+  double parts[4] = {start, start, start, start};
+  std::size_t i = 0;
+  for (; i + 4 <= positions.size(); i += 4) {
+    for (std::size_t j = 0; j < 4; ++j) parts[j] = better(values[positions[i + j]], parts[j]);
+  }
+  for (; i < positions.size(); ++i) parts[0] = better(values[positions[i]], parts[0]);
+  return better(better(parts[0], parts[1]), better(parts[2], parts[3]));
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double lowest(const double* values, std::span<const std::uint32_t> positions) {
+  return extreme(values, positions, kInfinity, [](double a, double b) { return a < b ? a : b; });
+}
+
+double highest(const double* values, std::span<const std::uint32_t> positions) {
+  return extreme(values, positions, -kInfinity, [](double a, double b) { return a > b ? a : b; });
+}
+
+// Members among the top k by selection: linear in the map's size.
+std::int64_t overlap_by_selection(std::span<const double> values, std::span<const std::uint32_t> members) {
+  const Threshold threshold = threshold_of(values, static_cast<std::int64_t>(members.size()));
+  std::int64_t kept = 0;
+  for (const std::uint32_t i : members) kept += values[i] > threshold.value;
+  // Of the values at the threshold only the first few belong: walk them in order of index.
+  std::int64_t ties = threshold.ties;
+  auto member = members.begin();
+  for (std::size_t i = 0; ties > 0 && i < values.size(); ++i) {
+    if (values[i] != threshold.value) continue;
+    --ties;
+    member = std::lower_bound(member, members.end(), i);
+    kept += member != members.end() && *member == i;
+  }
+  return kept;
 }
 
 }  // namespace
@@ -70,48 +109,38 @@ bool tied_at(std::span<const double> values, std::int64_t k) {
 TopSet::TopSet(std::span<const double> values, std::int64_t k)
     : TopSet(top_k_set(values, k), static_cast<std::int64_t>(values.size())) {}
 
-TopSet::TopSet(std::vector<std::int64_t> members, std::int64_t features) : members_(std::move(members)) {
-  std::sort(members_.begin(), members_.end());
-  std::vector<std::int64_t> all(static_cast<std::size_t>(features));
-  std::iota(all.begin(), all.end(), 0);
-  std::set_difference(all.begin(), all.end(), members_.begin(), members_.end(), std::back_inserter(others_));
-}
-
-TopSet::Order TopSet::members_against_others(std::span<const double> values) const {
-  double lowest_member = std::numeric_limits<double>::infinity();
-  double highest_other = -std::numeric_limits<double>::infinity();
-  for (const std::int64_t i : members_) lowest_member = std::min(lowest_member, values[static_cast<std::size_t>(i)]);
-  for (const std::int64_t i : others_) highest_other = std::max(highest_other, values[static_cast<std::size_t>(i)]);
-  if (lowest_member > highest_other) return Order::kAhead;
-  return lowest_member == highest_other ? Order::kTied : Order::kBehind;
+TopSet::TopSet(std::span<const std::int64_t> members, std::int64_t features) : k_(members.size()) {
+  HOLDFAST_CHECK(std::is_sorted(members.begin(), members.end()) && features <= std::numeric_limits<std::uint32_t>::max());
+  order_.reserve(static_cast<std::size_t>(features));
+  for (const std::int64_t member : members) order_.push_back(static_cast<std::uint32_t>(member));
+  auto next = members.begin();
+  for (std::int64_t i = 0; i < features; ++i) {
+    if (next != members.end() && *next == i) {
+      ++next;
+    } else {
+      order_.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
 }
 
 bool TopSet::holds(std::span<const double> values) const {
-  const Order order = members_against_others(values);
-  if (order != Order::kTied) return order == Order::kAhead;
-  return overlap(values) == static_cast<std::int64_t>(members_.size());
+  const double member = lowest(values.data(), members()), other = highest(values.data(), others());
+  return member != other ? member > other : overlap(values) == size();
 }
 
 std::int64_t TopSet::overlap(std::span<const double> values) const {
-  const auto k = static_cast<std::int64_t>(members_.size());
-  if (members_against_others(values) == Order::kAhead) return k;
-  std::int64_t kept = 0;
-  if (members_.size() * values.size() <= kCountingLimit) {
-    for (const std::int64_t i : members_) kept += rank_of(values, static_cast<std::size_t>(i)) < k;
-    return kept;
+  HOLDFAST_CHECK(values.size() == order_.size());
+  const double best_other = highest(values.data(), others());
+  // Members above every other feature are surely in.
+  std::int64_t sure = 0;
+  for (const std::uint32_t i : members()) sure += values[i] > best_other;
+  if (sure == size()) return sure;
+  if (k_ * values.size() > kCountingLimit) return overlap_by_selection(values, members());
+  std::int64_t ranked = 0;
+  for (const std::uint32_t i : members()) {
+    if (values[i] <= best_other) ranked += rank_of(values.data(), values.size(), i) < size();
   }
-  const Threshold threshold = threshold_of(values, k);
-  for (const std::int64_t i : members_) kept += values[static_cast<std::size_t>(i)] > threshold.value;
-  // Of the values at the threshold only the first few belong: walk them in order of index.
-  std::int64_t ties = threshold.ties;
-  auto member = members_.begin();
-  for (std::size_t i = 0; ties > 0 && i < values.size(); ++i) {
-    if (values[i] != threshold.value) continue;
-    --ties;
-    member = std::lower_bound(member, members_.end(), static_cast<std::int64_t>(i));
-    kept += member != members_.end() && *member == static_cast<std::int64_t>(i);
-  }
-  return kept;
+  return sure + ranked;
 }
 
 }  // namespace holdfast

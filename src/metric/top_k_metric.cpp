@@ -8,11 +8,10 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
-    .name = "top_k",
-    .summary = "share of the original's top k that is still in the perturbed map's top k",
-    .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks Is Fragile, AAAI 2019",
-    .options = {{"k", 8, at_least(1), "features compared"}}};
+const MethodInfo kInfo{.name = "top_k",
+                       .summary = "share of the original's top k that is still in the perturbed map's top k",
+                       .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks Is Fragile, AAAI 2019",
+                       .options = {{"k", 8, at_least(1), "features compared"}}};
 
 class PreparedTopK final : public PreparedMetric {
  public:
@@ -49,6 +48,7 @@ class TopK final : public Metric {
   }
 
   std::vector<std::int64_t> top_set(const MapView& map) const override { return top_k_set(map.values, k_); }
+  bool perfect_means_same_top() const override { return true; }
   std::optional<std::int64_t> top_count() const override { return k_; }
 
  private:
@@ -57,6 +57,8 @@ class TopK final : public Metric {
 
 }  // namespace
 
-void add_top_k(Registry<Metric>& registry) { registry.add<TopK>(kInfo); }
+void add_top_k(Registry<Metric>& registry) {
+  registry.add<TopK>(kInfo);
+}
 
 }  // namespace holdfast

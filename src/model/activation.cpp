@@ -1,7 +1,8 @@
 #include "holdfast/model/activation.h"
 
-#include <ATen/ATen.h>
 #include <fmt/ranges.h>
+
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

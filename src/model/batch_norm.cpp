@@ -1,8 +1,8 @@
 #include "batch_norm.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -2,10 +2,9 @@
 
 #include <cmath>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/error.h"
 #include "holdfast/core/rng.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <ATen/ATen.h>
+#include "holdfast/core/torch.h"
 
 namespace holdfast::layers {
 

@@ -1,12 +1,11 @@
 // Models from text, and networks to files.
 #include <fmt/ranges.h>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/safetensors.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/model/model.h"
 #include "holdfast/model/torchscript.h"
 

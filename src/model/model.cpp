@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include <ATen/ATen.h>
 #include <fmt/ranges.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
 #include "operations.h"
 
 namespace holdfast {

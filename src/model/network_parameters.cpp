@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <map>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/error.h"
 #include "holdfast/core/method.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/model/network.h"
 #include "tensors.h"
 

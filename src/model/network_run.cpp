@@ -1,8 +1,8 @@
 // Running a network: one walk over its nodes.
-#include <ATen/ATen.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 #include "holdfast/model/network.h"
 #include "operations.h"

@@ -2,10 +2,9 @@
 
 #include <cmath>
 
-#include <ATen/ATen.h>
-
 #include "batch_norm.h"
 #include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/layout.h"
 #include "holdfast/model/activation.h"
 

@@ -3,14 +3,13 @@
 #include <charconv>
 #include <cstring>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/csv.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/method.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
 
 namespace holdfast {

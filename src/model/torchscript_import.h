@@ -12,11 +12,11 @@
 #include <variant>
 #include <vector>
 
-#include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include "holdfast/core/torch.h"
 #include "holdfast/model/network.h"
 #include "torchscript_script.h"
 

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/serialization/import.h>
+
+#include "holdfast/core/torch.h"
 
 namespace holdfast::torchscript {
 

@@ -1,10 +1,9 @@
 #include "holdfast/train/checkpoint.h"
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/error.h"
 #include "holdfast/core/safetensors.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
-
 #include "methods.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 

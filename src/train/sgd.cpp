@@ -1,8 +1,8 @@
 // Stochastic gradient descent with momentum.
 //     v = momentum v + g     p -= rate v, or rate (g + momentum v) with Nesterov's
-#include <ATen/ATen.h>
 
 #include "methods.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

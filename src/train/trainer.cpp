@@ -4,8 +4,6 @@
 #include <cmath>
 #include <fstream>
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
 
 #include "holdfast/core/error.h"
@@ -14,6 +12,7 @@
 #include "holdfast/core/progress.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/model/model.h"
 #include "holdfast/train/checkpoint.h"
 #include "holdfast/train/objective.h"

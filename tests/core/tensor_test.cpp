@@ -4,12 +4,12 @@
 #include <cstring>
 #include <limits>
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
 
 #include "holdfast/core/npy.h"
 #include "holdfast/core/rng.h"
+#include "holdfast/core/torch.h"
 #include "support/errors.h"
 #include "support/temp_folder.h"
 

@@ -7,14 +7,12 @@
 #include <set>
 #include <thread>
 
-#include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "support/errors.h"
 
 namespace holdfast {
@@ -112,6 +110,21 @@ TEST(ForEachTile, TheErrorOfTheFirstFailingTileIsThrownAndNewTilesStop) {
     EXPECT_ERROR(run(), kInput, "tile 5 is bad");
     EXPECT_LE(started, 5 + threads);
   }
+}
+
+TEST(ForEachTile, ALaterTileThatFailsLaterDoesNotHideTheFirstError) {
+  std::atomic<bool> second_runs{false};
+  const auto run = [&] {
+    for_each_tile(2, 1, 2, [&](const Tile& tile) {
+      if (tile.index == 1) {
+        second_runs = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      }
+      while (!second_runs) std::this_thread::yield();
+      input_error("tile {} is bad", tile.index);
+    });
+  };
+  EXPECT_ERROR(run(), kInput, "tile 0 is bad");
 }
 
 TEST(ForEachTile, ErrorsOfSkipAreThrownToo) {

@@ -3,9 +3,8 @@
 #include <limits>
 #include <set>
 
-#include <ATen/ATen.h>
-
 #include "support/errors.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

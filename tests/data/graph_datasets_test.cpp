@@ -1,9 +1,8 @@
 #include <fstream>
 
-#include <ATen/ATen.h>
-
 #include "support/datasets.h"
 #include "support/errors.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

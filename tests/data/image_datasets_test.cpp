@@ -4,10 +4,9 @@
 #include <fstream>
 #include <set>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/files.h"
 #include "holdfast/core/image.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/data/file_tree.h"
 #include "support/errors.h"

@@ -1,10 +1,9 @@
 // The user's own images.
 #include <cstdlib>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/files.h"
 #include "holdfast/core/image.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
 #include "support/errors.h"
 #include "support/temp_folder.h"

@@ -1,8 +1,8 @@
 // Files of the user's own: csv, npy and idx.
-#include <ATen/ATen.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "support/datasets.h"
 #include "support/errors.h"
 #include "support/temp_folder.h"

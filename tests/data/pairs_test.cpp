@@ -1,10 +1,9 @@
 #include <map>
 #include <set>
 
-#include <ATen/ATen.h>
-
 #include "support/datasets.h"
 #include "support/errors.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -1,10 +1,8 @@
 #include "holdfast/data/synthetic.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
-
 #include "support/datasets.h"
 #include "support/errors.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -4,11 +4,11 @@
 #include <cstring>
 
 #include <gtest/gtest.h>
-#include <ATen/ATen.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "support/errors.h"
 #include "support/temp_folder.h"
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include <gtest/gtest.h>
-#include <ATen/ATen.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
 
+#include "holdfast/core/torch.h"
 #include "holdfast/explain/explainer.h"
 #include "support/errors.h"
 #include "support/small_models.h"
@@ -28,7 +28,9 @@ const std::vector<Row> kRows{
     {.call = "saliency(target=ce,signed=true)"},
 };
 
-std::string method_of(const std::string& call) { return call.substr(0, call.find('(')); }
+std::string method_of(const std::string& call) {
+  return call.substr(0, call.find('('));
+}
 
 TEST(ExplainerTable, EveryExplainerHasARow) {
   for (const MethodInfo* info : explainers().infos()) {
@@ -110,16 +112,20 @@ TEST_P(ExplainerConformance, LeavesTheModelAndTheInputsAsTheyWere) {
   (void)explainer_->attribute(task());
   EXPECT_TRUE(at::equal(inputs_, before));
   EXPECT_FALSE(inputs_.requires_grad());
-  for (const Parameter& parameter : model_->network()->parameters()) EXPECT_FALSE(parameter.tensor.grad().defined()) << parameter.name;
+  for (const Parameter& parameter : model_->network()->parameters())
+    EXPECT_FALSE(parameter.tensor.grad().defined()) << parameter.name;
 }
 
 TEST_P(ExplainerConformance, RefusesAModelWithoutGradientsBeforeAnyWork) {
-  const auto blind = make_model([](const at::Tensor& x) { return x; }, Capabilities{.gradients = false, .double_backward = false}, at::kCPU);
+  const auto blind =
+      make_model([](const at::Tensor& x) { return x; }, Capabilities{.gradients = false, .double_backward = false}, at::kCPU);
   EXPECT_ERROR(explainer_->check(*blind), kUsage, "no gradients");
   EXPECT_NO_THROW(explainer_->check(*model_));
 }
 
-TEST_P(ExplainerConformance, NameIsACallThatMakesTheSameExplainer) { EXPECT_EQ(explainers().make(explainer_->name())->name(), explainer_->name()); }
+TEST_P(ExplainerConformance, NameIsACallThatMakesTheSameExplainer) {
+  EXPECT_EQ(explainers().make(explainer_->name())->name(), explainer_->name());
+}
 
 INSTANTIATE_TEST_SUITE_P(Explainers, ExplainerConformance, testing::ValuesIn(kRows),
                          [](const auto& row) { return method_of(row.param.call) + "_" + std::to_string(row.index); });

@@ -1,11 +1,11 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
 
+#include "holdfast/core/torch.h"
 #include "holdfast/explain/explainer.h"
+#include "holdfast/explain/logit_cotangent.h"
 #include "support/errors.h"
 #include "support/small_models.h"
 
@@ -26,7 +26,9 @@ ExplainTask task_for(const Model& model, const at::Tensor& inputs, const at::Ten
           .sample_ids = at::arange(inputs.size(0), at::kLong)};
 }
 
-at::Tensor multiplied_out(const Explanation& explanation) { return explanation.maps * explanation.log_scale.exp().unsqueeze(1); }
+at::Tensor multiplied_out(const Explanation& explanation) {
+  return explanation.maps * explanation.log_scale.exp().unsqueeze(1);
+}
 
 void expect_close(const at::Tensor& actual, const at::Tensor& expected, double tolerance) {
   ASSERT_EQ(actual.sizes(), expected.sizes());
@@ -46,7 +48,8 @@ TEST(Saliency, OfALinearModelIsTheClosedForm) {
   expect_close(multiplied_out(explainers().make("saliency(signed=true)")->attribute(task)), p_c * from_c, 1e-12);
   expect_close(multiplied_out(explainers().make("saliency")->attribute(task)), (p_c * from_c).abs(), 1e-12);
   expect_close(multiplied_out(explainers().make("saliency(target=ce,signed=true)")->attribute(task)), -from_c, 1e-12);
-  expect_close(multiplied_out(explainers().make("saliency(target=logit,signed=true)")->attribute(task)), weight.index_select(0, task.targets), 1e-12);
+  expect_close(multiplied_out(explainers().make("saliency(target=logit,signed=true)")->attribute(task)),
+               weight.index_select(0, task.targets), 1e-12);
 }
 
 // Logits V relu(W x + b): inside a linear region they are linear with weight V diag(active) W.
@@ -67,12 +70,37 @@ TEST(Saliency, OfAReluNetIsThatOfItsLinearRegion) {
   }
 }
 
+// The loops against the tensor operations: value, scale, first derivative, and the second, which training with a Hessian takes.
+TEST(LogitCotangent, FusedAndComposedAreTheSameFunction) {
+  for (const ExplainedQuantity quantity : {ExplainedQuantity::kProbability, ExplainedQuantity::kCrossEntropy}) {
+    for (const double gain : {1.0, 200.0}) {
+      const at::Tensor logits = normal_tensor({9, 4}, 70, at::kDouble).mul_(gain).requires_grad_();
+      const at::Tensor targets = torch::tensor({0L, 1L, 2L, 3L, 0L, 1L, 2L, 3L, 0L}, at::kLong);
+      const at::Tensor weights = normal_tensor({9, 4}, 71, at::kDouble).requires_grad_(),
+                       again = normal_tensor({9, 4}, 72, at::kDouble);
+      const auto derivatives = [&](const LogitCotangent& cotangent) {
+        const at::Tensor plain = torch::autograd::grad({cotangent.value}, {logits}, {weights}, true)[0];
+        const at::Tensor first = torch::autograd::grad({cotangent.value}, {logits}, {weights}, true, true)[0];
+        const auto second = torch::autograd::grad({first}, {logits, weights}, {again});
+        return std::vector<at::Tensor>{cotangent.value.detach(), cotangent.log_scale, plain,
+                                       first.detach(),           second[0],           second[1]};
+      };
+      const auto fused = derivatives(logit_cotangent(logits, targets, quantity));
+      const auto composed = derivatives(composed_logit_cotangent(logits, targets, quantity));
+      for (std::size_t i = 0; i < fused.size(); ++i)
+        EXPECT_TRUE(at::allclose(fused[i], composed[i], 1e-10, 1e-12)) << i << " at gain " << gain;
+    }
+  }
+}
+
 TEST(Saliency, AgreesWithFiniteDifferencesOfTheProbability) {
   const auto model = mlp_model({.features = 5, .classes = 3, .activation = softplus(2), .type = at::kDouble});
   const at::Tensor inputs = normal_tensor({4, 5}, 5, at::kDouble);
   const ExplainTask task = task_for(*model, inputs);
   const at::Tensor maps = multiplied_out(explainers().make("saliency(signed=true)")->attribute(task));
-  const auto probability = [&](const at::Tensor& x) { return at::softmax(model->logits(x), 1).gather(1, task.targets.unsqueeze(1)).squeeze(1); };
+  const auto probability = [&](const at::Tensor& x) {
+    return at::softmax(model->logits(x), 1).gather(1, task.targets.unsqueeze(1)).squeeze(1);
+  };
   constexpr double kStep = 1e-6;
   for (std::int64_t i = 0; i < 5; ++i) {
     const at::Tensor step = at::zeros({5}, at::kDouble).index_put_({i}, kStep);

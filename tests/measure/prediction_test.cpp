@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include <ATen/ATen.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
 
 #include "support/errors.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

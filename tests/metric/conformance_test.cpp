@@ -11,16 +11,18 @@ namespace holdfast {
 namespace {
 
 struct Row {
-  std::string call;           // on maps with 12 features
-  bool symmetric = true;      // value(a, b) = value(b, a)
-  bool scale_free = true;     // a map times a positive number is the same map
+  std::string call;        // on maps with 12 features
+  bool symmetric = true;   // value(a, b) = value(b, a)
+  bool scale_free = true;  // a map times a positive number is the same map
 };
 
 const std::vector<Row> kRows{
     {.call = "top_k(k=4)"},
 };
 
-std::string method_of(const std::string& call) { return call.substr(0, call.find('(')); }
+std::string method_of(const std::string& call) {
+  return call.substr(0, call.find('('));
+}
 
 TEST(MetricTable, EveryMetricHasARow) {
   for (const MethodInfo* info : metrics().infos()) {
@@ -37,7 +39,9 @@ class MetricConformance : public testing::TestWithParam<Row> {
     for (double& value : values) value = stream.uniform();
     return values;
   }
-  double compare(const std::vector<double>& a, const std::vector<double>& b) const { return metric_->compare({a, schema_}, {b, schema_}); }
+  double compare(const std::vector<double>& a, const std::vector<double>& b) const {
+    return metric_->compare({a, schema_}, {b, schema_});
+  }
 
   Schema schema_ = Schema::of(Layout::vector(12));
   std::unique_ptr<Metric> metric_ = metrics().make(GetParam().call);

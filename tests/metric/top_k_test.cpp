@@ -132,7 +132,9 @@ TEST(TopK, RefusesMoreThanTheMapHas) {
   EXPECT_NO_THROW(metric->check(Schema::of(Layout::vector(40))));
 }
 
-TEST(TopK, RefusesKBelowOne) { EXPECT_ERROR(metrics().make("top_k(k=0)"), kUsage, "k must be >= 1"); }
+TEST(TopK, RefusesKBelowOne) {
+  EXPECT_ERROR(metrics().make("top_k(k=0)"), kUsage, "k must be >= 1");
+}
 
 }  // namespace
 }  // namespace holdfast

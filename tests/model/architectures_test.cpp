@@ -1,11 +1,10 @@
 // Every architecture: parameter counts of the papers, shapes, options, fresh weights.
 #include <map>
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 #include "holdfast/model/model.h"
 #include "support/errors.h"

@@ -3,11 +3,10 @@
 
 #include <functional>
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "support/small_models.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast::testing_support {
 

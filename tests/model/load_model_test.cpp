@@ -1,9 +1,9 @@
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/safetensors.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/model/model.h"
 #include "support/errors.h"
 #include "support/outside.h"

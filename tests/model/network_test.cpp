@@ -2,12 +2,11 @@
 
 #include <thread>
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "differences.h"
 #include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 #include "holdfast/model/model.h"
 #include "support/errors.h"

@@ -1,5 +1,4 @@
 // Published weights: stored activations reproduced, accuracies of the sources reached.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "holdfast/core/csv.h"
@@ -7,6 +6,7 @@
 #include "holdfast/core/safetensors.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/model/model.h"
 #include "support/datasets.h"

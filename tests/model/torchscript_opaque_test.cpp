@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
 #include "model/torchscript_files.h"
 #include "support/errors.h"
 

@@ -5,9 +5,8 @@
 #include <memory>
 #include <string>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/rng.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/model/model.h"
 
 namespace holdfast::testing_support {
@@ -42,14 +41,20 @@ inline Network mlp_network(const MlpShape& shape) {
     return normal_tensor({out, in}, shape.seed * 10 + stream, shape.type).mul_(1 / std::sqrt(static_cast<double>(in)));
   };
   network.add("input", op::Input{});
-  network.add("hidden", op::Linear{weight(shape.hidden, shape.features, 0), normal_tensor({shape.hidden}, shape.seed * 10 + 1, shape.type).mul_(0.3)});
+  network.add("hidden", op::Linear{weight(shape.hidden, shape.features, 0),
+                                   normal_tensor({shape.hidden}, shape.seed * 10 + 1, shape.type).mul_(0.3)});
   network.add("act", shape.activation);
-  network.add("out", op::Linear{weight(shape.classes, shape.hidden, 2).mul_(2 * shape.gain), at::zeros({shape.classes}, shape.type)});
+  network.add("out",
+              op::Linear{weight(shape.classes, shape.hidden, 2).mul_(2 * shape.gain), at::zeros({shape.classes}, shape.type)});
   return network;
 }
 
-inline std::unique_ptr<Model> mlp_model(const MlpShape& shape = {}) { return make_model(mlp_network(shape)); }
+inline std::unique_ptr<Model> mlp_model(const MlpShape& shape = {}) {
+  return make_model(mlp_network(shape));
+}
 
-inline op::Activation softplus(double beta) { return {op::Activation::Kind::kSoftplus, beta}; }
+inline op::Activation softplus(double beta) {
+  return {op::Activation::Kind::kSoftplus, beta};
+}
 
 }  // namespace holdfast::testing_support

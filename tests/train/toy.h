@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
-
 #include "holdfast/core/rng.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/train/trainer.h"
 

@@ -50,7 +50,7 @@ struct SampleOutcome {
 };
 
 struct AttackResult {
-  at::Tensor perturbed;  // [B, sample...]
+  at::Tensor perturbed;         // [B, sample...]
   Explanation original, moved;  // at inputs and at perturbed
   std::vector<SampleOutcome> samples;
 };

@@ -3,19 +3,15 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/attack/norm.h"
 #include "holdfast/core/json.h"
 #include "holdfast/data/schema.h"
 
 namespace holdfast {
-
-enum class Norm { kL2, kLinf, kL1 };
-Norm parse_norm(const std::string& text);  // "l2", "linf", "l1"; throws kUsage
-std::string to_string(Norm norm);
 
 struct ThreatModel {
   Norm norm = Norm::kL2;

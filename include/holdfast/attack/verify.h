@@ -18,10 +18,10 @@ inline constexpr double kBallTolerance = 1e-6;
 inline constexpr double kVerifiedMargin = 0.5e-4;
 
 struct Verification {
-  std::int64_t moved = 0;        // samples that differ from the clean input
-  double largest_distance = 0;   // of all samples, in the threat's norm
-  double smallest_margin = 0;    // logit margin over the moved samples; infinite when there are none
-  bool in_double = false;        // whether the logits were
+  std::int64_t moved = 0;       // samples that differ from the clean input
+  double largest_distance = 0;  // of all samples, in the threat's norm
+  double smallest_margin = 0;   // logit margin over the moved samples; infinite when there are none
+  bool in_double = false;       // whether the logits were
 };
 
 // Every perturbed row must lie in ball and box, leave frozen elements bit for bit alone and, unless it is the clean row

@@ -30,4 +30,8 @@ struct LogitCotangent {
 // `targets` [B] int64. Throws kUsage when there are fewer than two classes and the quantity is not a logit.
 LogitCotangent logit_cotangent(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity);
 
+// The same, made of tensor operations: for other devices than the CPU, for derivatives of third and higher order, and to
+// hold the other one against.
+LogitCotangent composed_logit_cotangent(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity);
+
 }  // namespace holdfast

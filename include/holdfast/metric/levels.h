@@ -40,14 +40,15 @@ struct BetweenOptions {
 
 // What does not depend on the attack: computed once for the clean maps of a model and explainer.
 struct Baseline {
-  std::vector<double> chance;           // per sample; empty when the metric has none
-  double between = 0;                   // mean over pairs of different samples; NaN when fewer than two samples
-  double between_same_class = 0;        // ... of different samples of one class; NaN when there are none or no labels
-  std::int64_t distinct_top_sets = 0;   // number of different clean top-k sets; 0 for metrics of whole maps
-  double tied_share = 0;                // share of samples whose k-th and (k+1)-th values are equal
+  std::vector<double> chance;          // per sample; empty when the metric has none
+  double between = 0;                  // mean over pairs of different samples; NaN when fewer than two samples
+  double between_same_class = 0;       // ... of different samples of one class; NaN when there are none or no labels
+  std::int64_t distinct_top_sets = 0;  // number of different clean top-k sets; 0 for metrics of whole maps
+  double tied_share = 0;               // share of samples whose k-th and (k+1)-th values are equal
 };
 // `labels` may be empty.
-Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const std::int64_t> labels, const BetweenOptions& options);
+Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const std::int64_t> labels,
+                  const BetweenOptions& options);
 
 struct Assessment {
   std::string metric;
@@ -57,7 +58,8 @@ struct Assessment {
   std::int64_t distinct_top_sets = 0;
   double tied_share = 0;
 };
-Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Baseline& baseline, std::uint64_t seed);
+Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Baseline& baseline,
+                  std::uint64_t seed);
 
 // The keys of `measure --json` (design): name, mean, low, high, chance, adjusted, between, specific, values, and more.
 Json to_json(const Assessment& assessment);

@@ -52,7 +52,12 @@ class Metric {
   virtual double perfect() const { return 1; }
   virtual double floor() const { return 0; }
   // Positions in the original that the metric compares, for first_swap and for marking: its top k; empty if none.
-  virtual std::vector<std::int64_t> top_set(const MapView& map) const { (void)map; return {}; }
+  virtual std::vector<std::int64_t> top_set(const MapView& map) const {
+    (void)map;
+    return {};
+  }
+  // Whether a perfect value means that the top set is the same, so that first_swap can be read off the value.
+  virtual bool perfect_means_same_top() const { return false; }
   // k of the metric, for attacks that take theirs from it; nothing for metrics of whole maps.
   virtual std::optional<std::int64_t> top_count() const { return std::nullopt; }
 

@@ -20,22 +20,23 @@ bool tied_at(std::span<const double> values, std::int64_t k);
 class TopSet {
  public:
   TopSet(std::span<const double> values, std::int64_t k);
-  // From positions that are known already, in any order; `features` is the size of a map.
-  TopSet(std::vector<std::int64_t> members, std::int64_t features);
+  // From positions that are known already, ascending; `features` is the size of a map.
+  TopSet(std::span<const std::int64_t> members, std::int64_t features);
 
   // How many members are in the top k of `values`.
   std::int64_t overlap(std::span<const double> values) const;
   // Whether all of them are; cheaper than counting.
   bool holds(std::span<const double> values) const;
 
-  const std::vector<std::int64_t>& members() const { return members_; }  // ascending
+  std::int64_t size() const { return static_cast<std::int64_t>(k_); }
 
  private:
-  enum class Order { kAhead, kTied, kBehind };
-  Order members_against_others(std::span<const double> values) const;
+  std::span<const std::uint32_t> members() const { return std::span(order_).first(k_); }
+  std::span<const std::uint32_t> others() const { return std::span(order_).subspan(k_); }
 
-  std::vector<std::int64_t> members_;
-  std::vector<std::int64_t> others_;
+  // Members, then all others, each ascending. Attacks keep two of these a sample: small ones stay in the cache.
+  std::vector<std::uint32_t> order_;
+  std::size_t k_;
 };
 
 }  // namespace holdfast

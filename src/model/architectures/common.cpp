@@ -4,8 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include <ATen/ATen.h>
-
+#include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 
 namespace holdfast {

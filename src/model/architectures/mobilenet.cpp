@@ -4,13 +4,12 @@
 #include <array>
 #include <map>
 
-#include <ATen/ATen.h>
-
 #include "../initialise.h"
 #include "../layers.h"
 #include "../published.h"
 #include "all.h"
 #include "common.h"
+#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {
