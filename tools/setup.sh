@@ -67,7 +67,8 @@ if [ -f web/package.json ]; then
   command -v npm >/dev/null || fail "npm is needed for the report's page; install it with: apt-get install nodejs npm"
   if ! cmp -s web/package-lock.json web/node_modules/.lock; then
     say "installing the report's npm packages"
-    (cd web && npm ci --silent --no-audit --no-fund) || fail "npm ci failed in web/"
+    # Not `npm ci`: it refuses a lock file without the bundler's binaries for other systems.
+    (cd web && npm install --no-save --silent --no-audit --no-fund) || fail "npm install failed in web/"
     cp web/package-lock.json web/node_modules/.lock
   fi
 fi
