@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+
+namespace holdfast {
+
+enum class Norm { kL2, kLinf, kL1 };
+Norm parse_norm(const std::string& text);  // "l2", "linf", "l1"; throws kUsage
+std::string to_string(Norm norm);
+
+}  // namespace holdfast

@@ -1,0 +1,211 @@
+#include "rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+namespace holdfast::rows {
+namespace {
+
+// Two numbers at a time, which every x86-64 and ARM processor takes at once.
+using Pair = double __attribute__((vector_size(16)));
+
+Pair load(const float* from) {
+  float __attribute__((vector_size(8))) two;
+  std::memcpy(&two, from, sizeof(two));
+  return __builtin_convertvector(two, Pair);
+}
+Pair load(const double* from) {
+  Pair two;
+  std::memcpy(&two, from, sizeof(two));
+  return two;
+}
+
+// The elements of a row, and of the difference of two.
+template <class Number>
+struct Vector {
+  const Number* values;
+  Pair two(std::int64_t i) const { return load(values + i); }
+  double one(std::int64_t i) const { return static_cast<double>(values[i]); }
+};
+template <class Number>
+struct Difference {
+  const Number *values, *minus;
+  Pair two(std::int64_t i) const { return load(values + i) - load(minus + i); }
+  double one(std::int64_t i) const { return static_cast<double>(values[i]) - static_cast<double>(minus[i]); }
+};
+
+// Sum of term(element) in eight interleaved parts: one running sum would wait for itself at every addition.
+template <class Elements, class Term>
+double sum(std::int64_t n, const Elements& elements, const Term& term) {
+  Pair parts[4] = {};
+  std::int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (std::int64_t j = 0; j < 4; ++j) parts[j] += term(elements.two(i + 2 * j));
+  }
+  for (; i + 2 <= n; i += 2) parts[0] += term(elements.two(i));
+  if (i < n) parts[1] += term(Pair{elements.one(i), 0});
+  const Pair total = (parts[0] + parts[1]) + (parts[2] + parts[3]);
+  return total[0] + total[1];
+}
+
+template <class Elements>
+double size_of(Norm norm, std::int64_t n, const Elements& elements) {
+  if (norm == Norm::kL2) return std::sqrt(sum(n, elements, [](Pair two) { return two * two; }));
+  if (norm == Norm::kL1) return sum(n, elements, [](Pair two) { return two < 0 ? -two : two; });
+  double largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(elements.one(i)));
+  return largest;
+}
+
+template <class Number>
+double distance(Norm norm, std::int64_t n, const Number* clean, const Number* point) {
+  return size_of(norm, n, Difference<Number>{point, clean});
+}
+
+// The square of the l2 distance in the numbers' own precision, sixteen bytes at a time: enough to see that a point lies well
+// inside the ball, as nearly all do.
+template <class Number>
+Number rough_square(std::int64_t n, const Number* clean, const Number* point) {
+  typedef Number Lanes __attribute__((vector_size(16)));  // GCC ignores the attribute in a dependent alias
+  constexpr std::int64_t kLanes = 16 / sizeof(Number);
+  Lanes parts[2] = {};
+  std::int64_t i = 0;
+  for (std::int64_t turn = 0; i + kLanes <= n; i += kLanes, turn = 1 - turn) {
+    Lanes here, origin;
+    std::memcpy(&here, point + i, sizeof(here));
+    std::memcpy(&origin, clean + i, sizeof(origin));
+    parts[turn] += (here - origin) * (here - origin);
+  }
+  const Lanes total = parts[0] + parts[1];
+  Number result = 0;
+  for (std::int64_t lane = 0; lane < kLanes; ++lane) result += total[lane];
+  for (; i < n; ++i) result += (point[i] - clean[i]) * (point[i] - clean[i]);
+  return result;
+}
+
+// point <- clean + factor * (point - clean)
+template <class Number>
+void pull(std::int64_t n, const Number* clean, double factor, Number* point) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double origin = static_cast<double>(clean[i]);
+    point[i] = static_cast<Number>(origin + factor * (static_cast<double>(point[i]) - origin));
+  }
+}
+
+// The nearest point of the l1 ball: every difference shrinks by one amount, to no less than 0 (Duchi et al., ICML 2008).
+template <class Number>
+void shrink_l1(std::int64_t n, const Number* clean, double epsilon, Number* point) {
+  std::vector<double> magnitudes(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) {
+    magnitudes[static_cast<std::size_t>(i)] = std::abs(static_cast<double>(point[i]) - static_cast<double>(clean[i]));
+  }
+  std::sort(magnitudes.begin(), magnitudes.end(), std::greater<>());
+  double total = 0, amount = 0;
+  for (std::size_t i = 0; i < magnitudes.size(); ++i) {
+    total += magnitudes[i];
+    const double candidate = (total - epsilon) / static_cast<double>(i + 1);
+    if (magnitudes[i] > candidate) amount = candidate;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double origin = static_cast<double>(clean[i]);
+    const double difference = static_cast<double>(point[i]) - origin;
+    point[i] = static_cast<Number>(origin + std::copysign(std::max(0.0, std::abs(difference) - amount), difference));
+  }
+}
+
+template <class Number>
+void clamp_linf(std::int64_t n, const Number* clean, double epsilon, Number* point) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double origin = static_cast<double>(clean[i]);
+    const double difference = static_cast<double>(point[i]) - origin;
+    if (std::abs(difference) <= epsilon) continue;
+    point[i] = static_cast<Number>(origin + std::copysign(epsilon, difference));
+    // The sum was rounded, perhaps outwards.
+    if (std::abs(static_cast<double>(point[i]) - origin) > epsilon) point[i] = std::nextafter(point[i], clean[i]);
+  }
+}
+
+// For a row of known size outside an l1 or l2 ball. What rounding puts back outside is pulled in a little more until it stays.
+template <class Number>
+void into_ball(const Bounds& bounds, double size, std::int64_t n, const Number* clean, Number* point) {
+  if (bounds.norm == Norm::kL1) {
+    shrink_l1(n, clean, bounds.epsilon, point);
+  } else {
+    pull(n, clean, bounds.epsilon / size, point);
+  }
+  for (double slack = 1e-7; (size = distance(bounds.norm, n, clean, point)) > bounds.epsilon; slack *= 4) {
+    pull(n, clean, std::max(0.0, 1 - slack) * bounds.epsilon / size, point);
+  }
+}
+
+template <class Number>
+void confine(const Bounds& bounds, std::int64_t n, const Number* clean, Number* point) {
+  if (bounds.box) {
+    const auto low = static_cast<Number>(bounds.box->first), high = static_cast<Number>(bounds.box->second);
+    for (std::int64_t i = 0; i < n; ++i) point[i] = std::clamp(point[i], low, high);
+  }
+  if (bounds.frozen != nullptr) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (bounds.frozen[i]) point[i] = clean[i];
+    }
+  }
+}
+
+template <class Number>
+void step_by_sign(std::int64_t n, const Number* point, const Number* gradient, double length, Number* next) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double move = gradient[i] > 0 ? length : gradient[i] < 0 ? -length : 0;
+    next[i] = static_cast<Number>(static_cast<double>(point[i]) - move);
+  }
+}
+
+template <class Number>
+void step_along(std::int64_t n, const Number* point, const Number* gradient, Number factor, Number* next) {
+  for (std::int64_t i = 0; i < n; ++i) next[i] = point[i] - factor * gradient[i];
+}
+
+}  // namespace
+
+double size(Norm norm, std::span<const double> vector) {
+  return size_of(norm, static_cast<std::int64_t>(vector.size()), Vector<double>{vector.data()});
+}
+
+template <class Number>
+void project(const Bounds& bounds, Shape shape, const Number* clean, Number* points) {
+  const bool confined = bounds.box || bounds.frozen != nullptr;
+  const double surely_inside = 0.99 * bounds.epsilon * bounds.epsilon;
+  for (std::int64_t row = 0; row < shape.count; ++row, clean += shape.n, points += shape.n) {
+    if (confined) confine(bounds, shape.n, clean, points);
+    if (bounds.norm == Norm::kLinf) {
+      clamp_linf(shape.n, clean, bounds.epsilon, points);
+      continue;
+    }
+    if (bounds.norm == Norm::kL2 && static_cast<double>(rough_square(shape.n, clean, points)) < surely_inside) continue;
+    const double size = distance(bounds.norm, shape.n, clean, points);
+    if (size > bounds.epsilon) into_ball(bounds, size, shape.n, clean, points);
+  }
+}
+
+template <class Number>
+void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double length, Number* next) {
+  for (std::int64_t row = 0; row < shape.count; ++row, points += shape.n, gradient += shape.n, next += shape.n) {
+    const double size = size_of(norm, shape.n, Vector<Number>{gradient});
+    if (!(size > 0) || !std::isfinite(size)) {
+      std::copy(points, points + shape.n, next);
+    } else if (norm == Norm::kLinf) {
+      step_by_sign(shape.n, points, gradient, length, next);
+    } else {
+      step_along(shape.n, points, gradient, static_cast<Number>(length / size), next);
+    }
+  }
+}
+
+template void project(const Bounds&, Shape, const float*, float*);
+template void project(const Bounds&, Shape, const double*, double*);
+template void step(Norm, Shape, const float*, const float*, double, float*);
+template void step(Norm, Shape, const double*, const double*, double, double*);
+
+}  // namespace holdfast::rows

@@ -1,0 +1,159 @@
+// Every registered attack is held to the contract of attack.h; a name without a row here fails.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "attack_case.h"
+#include "holdfast/attack/verify.h"
+#include "holdfast/core/torch.h"
+
+namespace holdfast {
+namespace {
+
+using testing_support::AttackCase;
+using testing_support::mlp_model;
+using testing_support::normal_tensor;
+
+const std::vector<std::string> kRows{
+    "random(samples=40)",        "random(samples=40,from=sphere)", "er(steps=25)",
+    "er(steps=25,pairs=next-k)", "er(steps=25,step_size=0.2)",
+};
+
+std::string method_of(const std::string& call) {
+  return call.substr(0, call.find('('));
+}
+
+TEST(AttackTable, EveryAttackHasARow) {
+  for (const MethodInfo* info : attacks().infos()) {
+    EXPECT_TRUE(std::any_of(kRows.begin(), kRows.end(), [&](const std::string& call) { return method_of(call) == info->name; }))
+        << info->name << " has no row in kRows";
+  }
+}
+
+// A net with kinks, inputs in a box, one frozen feature, three classes, two tiles of seven.
+AttackCase boxed_case(Norm norm) {
+  AttackCase test;
+  test.model = mlp_model({.classes = 3});
+  for (int i = 0; i < 12; ++i) test.schema.features.push_back({.name = "feature", .frozen = i == 7});
+  test.inputs = normal_tensor({14, 12}, 70).mul_(0.3).add_(0.5).clamp_(0, 1);
+  test.ids = at::arange(14, at::kLong);
+  const double epsilon = norm == Norm::kL2 ? 0.8 : norm == Norm::kLinf ? 0.3 : 2;
+  test.threat = ThreatModel::make(norm, epsilon, {{0, 1}}, test.schema);
+  return test;
+}
+
+class AttackConformance : public testing::TestWithParam<std::string> {};
+
+TEST_P(AttackConformance, StaysInsideWithTheClassUnchanged) {
+  for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
+    for (const Select select : {Select::kWorst, Select::kLast}) {
+      AttackCase test = boxed_case(norm);
+      test.select = select;
+      const AttackResult result = test.run(GetParam());
+      const Verification found = verify(*test.model, test.threat, test.inputs, result.perturbed, test.ids, GetParam());
+      EXPECT_GT(found.moved, 0) << "an attack that moves nothing shows nothing";
+      EXPECT_TRUE(at::equal(result.perturbed.select(1, 7), test.inputs.select(1, 7)));
+    }
+  }
+}
+
+TEST_P(AttackConformance, ReportsTheValueOfWhatItReturns) {
+  AttackCase test = boxed_case(Norm::kL2);
+  const AttackResult result = test.run(GetParam());
+  const auto metric = metrics().make(test.metric);
+  const auto map = [&](const at::Tensor& maps, std::int64_t b) {
+    return fold(test.schema.layout, std::span<const float>(maps.data_ptr<float>() + b * 12, 12));
+  };
+  double sum = 0;
+  for (std::int64_t b = 0; b < 14; ++b) {
+    const std::vector<double> original = map(result.original.maps, b), moved = map(result.moved.maps, b);
+    const SampleOutcome& outcome = result.samples[static_cast<std::size_t>(b)];
+    EXPECT_EQ(outcome.value, metric->compare({original, test.schema}, {moved, test.schema}));
+    EXPECT_LE(outcome.value, 1);
+    EXPECT_GT(outcome.evaluations, 0);
+    if (outcome.value < 1) {
+      EXPECT_GT(outcome.first_swap, 0);
+      EXPECT_LE(outcome.first_swap, outcome.iteration);
+    }
+    sum += outcome.value;
+  }
+  EXPECT_LT(sum, 14) << "the case should be breakable";
+  EXPECT_GE(result.original.maps.min().item<float>(), 0) << "the explainer's own maps, magnitudes here";
+  EXPECT_TRUE(at::allclose(result.moved.logits, test.model->logits(result.perturbed)));
+}
+
+TEST_P(AttackConformance, IsDeterministicAndKeyedByTheSamplesNames) {
+  AttackCase test = boxed_case(Norm::kL2);
+  const AttackResult first = test.run(GetParam()), again = test.run(GetParam());
+  EXPECT_TRUE(at::equal(first.perturbed, again.perturbed));
+  EXPECT_TRUE(at::equal(first.moved.maps, again.moved.maps));
+}
+
+// Tiles of one and of seven: the batch must not matter beyond rounding.
+TEST_P(AttackConformance, ABatchIsItsTiles) {
+  AttackCase whole = boxed_case(Norm::kL2);
+  const AttackResult all = whole.run(GetParam());
+  for (const std::int64_t tile : {1, 7}) {
+    for (std::int64_t begin = 0; begin < 14; begin += tile) {
+      AttackCase part = boxed_case(Norm::kL2);
+      part.keep(begin, begin + tile);
+      const AttackResult some = part.run(GetParam());
+      EXPECT_LE((some.perturbed - all.perturbed.slice(0, begin, begin + tile)).abs().max().item<double>(), 1e-5);
+      for (std::int64_t b = 0; b < tile; ++b) {
+        const SampleOutcome &one = some.samples[static_cast<std::size_t>(b)],
+                            &other = all.samples[static_cast<std::size_t>(begin + b)];
+        EXPECT_EQ(one.value, other.value);
+        EXPECT_EQ(one.iteration, other.iteration);
+        EXPECT_EQ(one.label_flips, other.label_flips);
+        EXPECT_EQ(one.evaluations, other.evaluations);
+      }
+    }
+  }
+}
+
+TEST_P(AttackConformance, WhereNothingMayMoveNothingDoes) {
+  AttackCase test = boxed_case(Norm::kL2);
+  test.threat.epsilon = 0;
+  EXPECT_TRUE(at::equal(test.run(GetParam()).perturbed, test.inputs)) << "epsilon 0";
+  test = boxed_case(Norm::kL2);
+  test.threat.frozen = at::ones({12}, at::kBool);
+  EXPECT_TRUE(at::equal(test.run(GetParam()).perturbed, test.inputs)) << "everything frozen";
+}
+
+TEST_P(AttackConformance, ComparingAllFeaturesIsDefined) {
+  AttackCase test = boxed_case(Norm::kL2);
+  test.metric = "top_k(k=12)";
+  for (const SampleOutcome& outcome : test.run(GetParam()).samples) {
+    EXPECT_EQ(outcome.value, 1);
+    EXPECT_EQ(outcome.first_swap, -1);
+  }
+}
+
+TEST_P(AttackConformance, ExplainsTheTargetsThatWereGiven) {
+  AttackCase test = boxed_case(Norm::kL2);
+  test.targets = at::full({14}, 2, at::kLong);
+  const AttackResult result = test.run(GetParam());
+  const auto explainer = explainers().make("saliency");
+  const Explanation expected =
+      explainer->attribute({.model = *test.model, .inputs = test.inputs, .targets = test.targets, .sample_ids = test.ids});
+  EXPECT_TRUE(at::allclose(result.original.maps, expected.maps));
+  EXPECT_NO_THROW(verify(*test.model, test.threat, test.inputs, result.perturbed, test.ids, GetParam()));
+}
+
+TEST_P(AttackConformance, LeavesTheInputsAsTheyWere) {
+  AttackCase test = boxed_case(Norm::kL2);
+  const at::Tensor before = test.inputs.clone();
+  (void)test.run(GetParam());
+  EXPECT_TRUE(at::equal(test.inputs, before));
+}
+
+TEST_P(AttackConformance, NameIsACallThatMakesTheSameAttack) {
+  const std::string name = attacks().make(GetParam())->name();
+  EXPECT_EQ(attacks().make(name)->name(), name);
+}
+
+INSTANTIATE_TEST_SUITE_P(Attacks, AttackConformance, testing::ValuesIn(kRows),
+                         [](const auto& row) { return method_of(row.param) + "_" + std::to_string(row.index); });
+
+}  // namespace
+}  // namespace holdfast

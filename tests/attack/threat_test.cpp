@@ -1,0 +1,117 @@
+#include "holdfast/attack/threat.h"
+
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/generated/variable_factories.h>
+
+#include "holdfast/core/torch.h"
+#include "support/errors.h"
+#include "support/small_models.h"
+
+namespace holdfast {
+namespace {
+
+using testing_support::normal_tensor;
+
+ThreatModel threat(Norm norm, double epsilon, std::optional<std::pair<double, double>> box = std::nullopt) {
+  return ThreatModel::make(norm, epsilon, box, Schema::of(Layout::vector(6)));
+}
+
+double farthest(const ThreatModel& model, const at::Tensor& points, const at::Tensor& clean) {
+  return model.distance(points, clean).max().item<double>();
+}
+
+TEST(Threat, ProjectsToTheNearestPointOfAnL2Ball) {
+  const ThreatModel model = threat(Norm::kL2, 0.5);
+  const at::Tensor clean = normal_tensor({20, 6}, 1), far = clean + normal_tensor({20, 6}, 2);
+  const at::Tensor difference = far - clean;
+  EXPECT_TRUE(at::allclose(model.project(far, clean), clean + 0.5 * difference / difference.norm(2, 1, true), 1e-5, 1e-6));
+}
+
+TEST(Threat, ProjectsToTheNearestPointOfAnLinfBallInABox) {
+  const ThreatModel model = threat(Norm::kLinf, 0.25, {{0, 1}});
+  const at::Tensor clean = normal_tensor({20, 6}, 3).abs().clamp(0, 1), far = clean + normal_tensor({20, 6}, 4);
+  EXPECT_TRUE(at::allclose(model.project(far, clean), far.clamp(clean - 0.25, clean + 0.25).clamp(0, 1), 1e-6, 1e-6));
+}
+
+// Optimality of the projection p of z to a convex set: <z - p, y - p> <= 0 for every y of it, vertices are enough.
+TEST(Threat, ProjectsToTheNearestPointOfAnL1Ball) {
+  const ThreatModel model = threat(Norm::kL1, 0.7);
+  const at::Tensor clean = normal_tensor({20, 6}, 5, at::kDouble), far = clean + normal_tensor({20, 6}, 6, at::kDouble);
+  const at::Tensor nearest = model.project(far, clean);
+  EXPECT_LE(farthest(model, nearest, clean), 0.7);
+  for (std::int64_t i = 0; i < 6; ++i) {
+    for (const double sign : {-1.0, 1.0}) {
+      const at::Tensor vertex = clean + at::zeros({6}, at::kDouble).index_put_({i}, sign * 0.7);
+      EXPECT_LE(((far - nearest) * (vertex - nearest)).sum(1).max().item<double>(), 1e-6);
+    }
+  }
+}
+
+TEST(Threat, LeavesPointsInsideAlone) {
+  for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
+    const ThreatModel model = threat(norm, 100);
+    const at::Tensor clean = normal_tensor({5, 6}, 7), near = clean + normal_tensor({5, 6}, 8);
+    EXPECT_TRUE(at::equal(model.project(near, clean), near)) << to_string(norm);
+  }
+}
+
+// Far from zero, rounding a float moves it by more than a small ball's tolerance: the rounded point must be inside.
+TEST(Threat, TheRoundedPointIsInside) {
+  for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
+    for (const double epsilon : {8.0, 1e-2, 1e-4, 1e-6}) {
+      const ThreatModel model = threat(norm, epsilon);
+      const at::Tensor clean = normal_tensor({50, 6}, 9).mul_(200), far = clean + normal_tensor({50, 6}, 10).mul_(50);
+      EXPECT_LE(farthest(model, model.project(far, clean), clean), epsilon) << to_string(norm) << " " << epsilon;
+    }
+  }
+}
+
+TEST(Threat, BoxAndBallHoldTogether) {
+  for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
+    const ThreatModel model = threat(norm, 0.4, {{-0.5, 0.5}});
+    const at::Tensor clean = normal_tensor({50, 6}, 11).clamp(-0.5, 0.5), far = clean + normal_tensor({50, 6}, 12).mul_(3);
+    const at::Tensor points = model.project(far, clean);
+    EXPECT_LE(farthest(model, points, clean), 0.4);
+    EXPECT_LE(points.abs().max().item<double>(), 0.5);
+  }
+}
+
+TEST(Threat, FrozenFeaturesComeFromTheSchemaAndDoNotMove) {
+  Schema schema = Schema::of(Layout::vector(3));
+  schema.features = {{.name = "a"}, {.name = "b", .frozen = true}, {.name = "c"}};
+  const ThreatModel model = ThreatModel::make(Norm::kL2, 1, std::nullopt, schema);
+  const at::Tensor clean = at::zeros({1, 3}), points = model.project(at::full({1, 3}, 9.0f), clean);
+  EXPECT_EQ(points[0][1].item<float>(), 0);
+  EXPECT_NEAR(points[0][0].item<float>(), std::sqrt(0.5), 1e-6) << "the whole ball is left to the others";
+  EXPECT_EQ(to_json(model)["frozen"], 1);
+}
+
+TEST(Threat, EpsilonZeroLeavesNothing) {
+  for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
+    const at::Tensor clean = normal_tensor({4, 6}, 13);
+    EXPECT_TRUE(at::equal(threat(norm, 0).project(clean + 1, clean), clean));
+  }
+}
+
+TEST(Threat, DistanceIsTheNorm) {
+  const at::Tensor clean = at::zeros({1, 6}), point = torch::tensor({{3.0f, -4.0f, 0.0f, 0.0f, 0.0f, 0.0f}});
+  EXPECT_EQ(farthest(threat(Norm::kL2, 1), point, clean), 5);
+  EXPECT_EQ(farthest(threat(Norm::kL1, 1), point, clean), 7);
+  EXPECT_EQ(farthest(threat(Norm::kLinf, 1), point, clean), 4);
+}
+
+TEST(Threat, RefusesWhatMakesNoSense) {
+  EXPECT_ERROR(threat(Norm::kL2, -1), kUsage, "epsilon is -1");
+  EXPECT_ERROR(threat(Norm::kL2, NAN), kUsage, "epsilon is nan");
+  EXPECT_ERROR(threat(Norm::kL2, 1, {{1, 0}}), kUsage, "box 1,0: the lower bound must be below the upper one");
+  EXPECT_ERROR(parse_norm("l3"), kUsage, "unknown norm 'l3'");
+  EXPECT_EQ(parse_norm("linf"), Norm::kLinf);
+}
+
+TEST(Threat, IsWrittenAsJson) {
+  EXPECT_EQ(to_json(threat(Norm::kL2, 0.5)).dump(), R"({"norm":"l2","epsilon":0.5,"box":null})");
+  EXPECT_EQ(to_json(threat(Norm::kLinf, 0.5, {{0, 1}})).dump(), R"({"norm":"linf","epsilon":0.5,"box":[0.0,1.0]})");
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,88 @@
+#include "holdfast/attack/verify.h"
+
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/generated/variable_factories.h>
+
+#include "holdfast/core/torch.h"
+#include "support/errors.h"
+#include "support/small_models.h"
+
+namespace holdfast {
+namespace {
+
+using testing_support::linear_model;
+
+// Logits (x_0 + 1, 0): class 0 while x_0 > -1.
+class VerifyTest : public testing::Test {
+ protected:
+  Verification check(const at::Tensor& perturbed, Norm norm = Norm::kL2, double epsilon = 1,
+                     std::optional<std::pair<double, double>> box = {}) {
+    ThreatModel threat{.norm = norm, .epsilon = epsilon, .box = box};
+    if (frozen_.defined()) threat.frozen = frozen_;
+    return verify(*model_, threat, clean_, perturbed, torch::tensor({41L, 42L}, at::kLong), "test");
+  }
+  static at::Tensor rows(double a, double b) { return torch::tensor({{0.0, 0.0, 0.0}, {a, b, 0.0}}, at::kDouble).to(at::kFloat); }
+
+  std::unique_ptr<Model> model_ =
+      linear_model(torch::tensor({{1.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}}), torch::tensor({1.0f, 0.0f}));
+  at::Tensor clean_ = at::zeros({2, 3}), frozen_;
+};
+
+TEST_F(VerifyTest, ReportsWhatItFound) {
+  const Verification found = check(rows(0.3, 0.4));
+  EXPECT_EQ(found.moved, 1);
+  EXPECT_NEAR(found.largest_distance, 0.5, 1e-6);
+  EXPECT_NEAR(found.smallest_margin, 1.3, 1e-6);
+  EXPECT_TRUE(found.in_double);
+}
+
+TEST_F(VerifyTest, FindsALeftBall) {
+  EXPECT_NO_THROW(check(rows(0.6, 0.8)));
+  EXPECT_ERROR(check(rows(0.6, 0.8001)), kBug, "test: sample 42 moved by 1.0");
+  EXPECT_NO_THROW(check(rows(0.5, 0.5), Norm::kL1));
+  EXPECT_ERROR(check(rows(0.5, 0.51), Norm::kL1), kBug, "in l1, epsilon is 1");
+  EXPECT_NO_THROW(check(rows(1, 1), Norm::kLinf));
+  EXPECT_ERROR(check(rows(1, 1.001), Norm::kLinf), kBug, "in linf, epsilon is 1");
+  EXPECT_ERROR(check(rows(1e-7, 0), Norm::kL2, 0), kBug, "epsilon is 0");
+}
+
+TEST_F(VerifyTest, FindsALeftBox) {
+  EXPECT_NO_THROW(check(rows(0.3, 0.5), Norm::kL2, 1, {{0, 0.5}}));
+  EXPECT_ERROR(check(rows(0.3, 0.5625), Norm::kL2, 1, {{0, 0.5}}), kBug, "has element 1 at 0.5625, outside the box 0 to 0.5");
+  EXPECT_ERROR(check(rows(0.3, -0.01), Norm::kL2, 1, {{0, 0.5}}), kBug, "outside the box 0 to 0.5");
+}
+
+TEST_F(VerifyTest, FindsAMovedFrozenFeature) {
+  frozen_ = torch::tensor({false, true, false});
+  EXPECT_NO_THROW(check(rows(0.3, 0)));
+  EXPECT_ERROR(check(rows(0.3, 1e-6)), kBug, "sample 42 moved element 1, which is frozen");
+}
+
+TEST_F(VerifyTest, FindsAChangedOrDoubtfulClass) {
+  EXPECT_ERROR(check(rows(-1.5, 0), Norm::kL2, 2), kBug, "sample 42 is predicted as class 1");
+  EXPECT_ERROR(check(rows(-1 + 1e-5, 0), Norm::kL2, 2), kBug, "ahead by");
+  EXPECT_NO_THROW(check(rows(-1 + 2e-4, 0), Norm::kL2, 2));
+}
+
+TEST_F(VerifyTest, FindsANumberThatIsNone) {
+  EXPECT_ERROR(check(rows(NAN, 0)), kBug, "element 0 that is not finite");
+}
+
+// Clean inputs on the boundary are no fault of an attack.
+TEST_F(VerifyTest, AcceptsAnUnmovedInputWithoutMargin) {
+  clean_ = torch::tensor({{-1.0f, 0.0f, 0.0f}, {-1.0f, 0.0f, 0.0f}});
+  EXPECT_EQ(check(clean_.clone()).moved, 0);
+}
+
+TEST_F(VerifyTest, ChecksModelsWithoutDoublePrecisionAsTheyAre) {
+  model_ = make_model(
+      [](const at::Tensor& x) {
+        return at::cat({x.slice(1, 0, 1) + 1, at::zeros({x.size(0), 1})}, 1);
+      },
+      Capabilities{}, at::kCPU);
+  EXPECT_FALSE(check(rows(0.3, 0.4)).in_double);
+  EXPECT_ERROR(check(rows(-1.5, 0), Norm::kL2, 2), kBug, "predicted as class 1");
+}
+
+}  // namespace
+}  // namespace holdfast
