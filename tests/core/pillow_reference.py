@@ -115,7 +115,7 @@ def main(folder):
         for size in (8, 20, 33, 64):
             # Image 33 wide, 47 high, as torchvision's Resize and CenterCrop do it.
             height, width = int(size * 47 / 33), size
-            top, left = int(round((height - size) / 2.0)), 0
+            top, left = round((height - size) / 2.0), 0
             scaled = image.resize((width, height), Image.Resampling.BILINEAR)
             crop.append([name, size, expect(scaled.crop((left, top, left + size, top + size))), tolerance])
 
