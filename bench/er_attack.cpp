@@ -18,7 +18,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::int64_t kSamples = 1000, kFeatures = 30, kHidden = 32, kTop = 8, kSteps = 100;
-constexpr int kRounds = 15;
+constexpr int kRounds = 31;
 constexpr double kEpsilon = 0.5, kLimit = 1.15;
 
 at::Tensor normal(at::IntArrayRef shape, std::uint64_t seed, double deviation) {

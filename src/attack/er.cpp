@@ -114,12 +114,15 @@ class Er final : public Attack {
     const Layout& layout = task.schema.layout;
     const std::int64_t rows = maps.size(0), channels = layout.inputs() / layout.features();
     const at::Tensor signed_maps = maps.cpu().to(at::kDouble).contiguous();
+    std::vector<double> folded(static_cast<std::size_t>(rows * layout.features()));
+    fold_into(layout, std::span<const double>(signed_maps.data_ptr<double>(), static_cast<std::size_t>(signed_maps.numel())),
+              folded);
     at::Tensor weights = at::empty({rows, layout.sides, 1, layout.side_features()}, at::kDouble);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const std::span<const double> map(signed_maps.data_ptr<double>() + row * layout.inputs(),
-                                        static_cast<std::size_t>(layout.inputs()));
-      const std::vector<double> own = pair_weights(fold(layout, map), k_ > 0 ? k_ : *task.metric.top_count(), all_pairs_);
-      std::copy(own.begin(), own.end(), weights.data_ptr<double>() + row * layout.features());
+    const auto features = static_cast<std::size_t>(layout.features());
+    for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+      const std::span<const double> map = std::span(folded).subspan(row * features, features);
+      const std::vector<double> own = pair_weights(map, k_ > 0 ? k_ : *task.metric.top_count(), all_pairs_);
+      std::copy(own.begin(), own.end(), weights.data_ptr<double>() + row * features);
     }
     weights = weights.expand({rows, layout.sides, channels, layout.side_features()}).reshape(maps.sizes());
     return (weights * signed_maps.sign()).to(maps.options());

@@ -48,7 +48,14 @@ ExplainTask explain_at(const AttackTask& task, const at::Tensor& inputs) {
 }
 
 Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
-    : task_(task), select_(select), perturbed_(on_cpu(task.inputs).clone()), running_(task.inputs.size(0)) {
+    : task_(task),
+      select_(select),
+      higher_is_more_alike_(task.metric.direction() == Direction::kHigherIsMoreAlike),
+      has_top_(task.metric.top_count().has_value()),
+      perfect_(task.metric.perfect()),
+      floor_(task.metric.floor()),
+      perturbed_(on_cpu(task.inputs).clone()),
+      running_(task.inputs.size(0)) {
   const at::Tensor ids = task.sample_ids.cpu();
   fold(clean.maps);
   read_predictions(clean.logits);
@@ -58,8 +65,7 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
     const auto map = map_of(row);
     if (!map) failure("{}: the map of sample {} is not finite", task.explainer.name(), ids[row].item<std::int64_t>());
     Sample sample{.metric = task.metric.prepare(*map), .predicted = predicted_[static_cast<std::size_t>(row)]};
-    if (task.metric.top_count() && !task.metric.perfect_means_same_top())
-      sample.top.emplace(task.metric.top_set(*map), map->size());
+    if (has_top_ && !task.metric.perfect_means_same_top()) sample.top.emplace(task.metric.top_set(*map), map->size());
     outcomes_[static_cast<std::size_t>(row)].value = sample.metric->value(*map);
     samples_.push_back(std::move(sample));
     rows_.push_back(row);
@@ -107,7 +113,7 @@ void Ledger::stop(std::int64_t sample) {
 }
 
 bool Ledger::is_worse(double value, double than) const {
-  return task_.metric.direction() == Direction::kHigherIsMoreAlike ? value < than : value > than;
+  return higher_is_more_alike_ ? value < than : value > than;
 }
 
 void Ledger::record(const at::Tensor& iterates, const Explanation& explanation) {
@@ -152,16 +158,15 @@ void Ledger::judge(std::int64_t row) {
   const auto map = map_of(row);
   if (!map) return;
   const double value = sample.metric->value(*map);
-  if (outcome.first_swap < 0) note_swap(position, value, *map);
+  if (has_top_ && outcome.first_swap < 0) note_swap(position, value, *map);
   if (std::isnan(value)) return;
   if (select_ == Select::kLast || std::isnan(outcome.value) || is_worse(value, outcome.value)) take(position, row, value);
-  if (select_ == Select::kWorst && !is_worse(task_.metric.floor(), value)) stop(position);
+  if (select_ == Select::kWorst && !is_worse(floor_, value)) stop(position);
 }
 
 void Ledger::note_swap(std::int64_t sample, double value, const MapView& map) {
-  if (!task_.metric.top_count()) return;
   std::optional<TopSet>& top = samples_[static_cast<std::size_t>(sample)].top;
-  const bool same = top ? top->holds(map.values) : value == task_.metric.perfect();
+  const bool same = top ? top->holds(map.values) : value == perfect_;
   if (same) return;
   outcomes_[static_cast<std::size_t>(sample)].first_swap = iteration_;
   top.reset();

@@ -64,6 +64,9 @@ class Ledger {
 
   const AttackTask& task_;
   const Select select_;
+  // Of the metric, asked once: rows are judged by the million.
+  const bool higher_is_more_alike_, has_top_;
+  const double perfect_, floor_;
   std::vector<Sample> samples_;
   std::vector<SampleOutcome> outcomes_;
   std::vector<std::int64_t> rows_;                        // the sample of each row
