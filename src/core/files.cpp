@@ -1,6 +1,7 @@
 #include "holdfast/core/files.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -195,6 +197,15 @@ void write_atomic(const std::string& path, std::span<const std::byte> data) {
 
 void write_atomic(const std::string& path, std::string_view text) {
   write_atomic(path, as_bytes(text));
+}
+
+void remove_folder(const std::string& path) {
+  // Not std::filesystem::remove_all: torch 2.11 exports a copy of it that crashes.
+  if (!folder_exists(path)) return;
+  const auto remove_one = [](const char* name, const struct stat*, int, struct FTW*) { return std::remove(name); };
+  if (nftw(path.c_str(), remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0) {
+    failure("cannot remove {}: {}", path, reason(errno));
+  }
 }
 
 void make_folders(const std::string& path) {

@@ -58,7 +58,7 @@ bool run_is_complete(const std::string& folder) { return file_exists(manifest_pa
 
 std::string tile_folder(const std::string& folder, std::size_t cell) { return fmt::format("{}/tiles/{:04}", folder, cell); }
 
-void remove_tiles(const std::string& folder) { std::filesystem::remove_all(folder + "/tiles"); }
+void remove_tiles(const std::string& folder) { remove_folder(folder + "/tiles"); }
 
 Json machine_facts(int threads, const std::string& device) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());

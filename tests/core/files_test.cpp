@@ -282,5 +282,17 @@ TEST(Sha256, OfAFileLongerThanTheBuffer) {
   EXPECT_EQ(sha256_of_file(folder / "a"), sha256_hex(as_bytes(text)));
 }
 
+TEST(RemoveFolder, TakesAllThatIsBelowAndFollowsNoLinks) {
+  const TempFolder folder;
+  make_folders(folder / "gone/below");
+  write_atomic(folder / "gone/below/file", std::string_view("x"));
+  write_atomic(folder / "kept", std::string_view("x"));
+  std::filesystem::create_symlink(folder / "kept", folder / "gone/link");
+  remove_folder(folder / "gone");
+  EXPECT_FALSE(folder_exists(folder / "gone"));
+  EXPECT_TRUE(file_exists(folder / "kept"));
+  remove_folder(folder / "gone");  // nothing to do
+}
+
 }  // namespace
 }  // namespace holdfast

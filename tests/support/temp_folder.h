@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "holdfast/core/files.h"
+
 namespace holdfast {
 
 class TempFolder {
@@ -16,10 +18,7 @@ class TempFolder {
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a folder for a test: " + name);
     path_ = name;
   }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
+  ~TempFolder() { remove_folder(path_); }
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
 

@@ -31,6 +31,8 @@ void write_atomic(const std::string& path, std::string_view text);
 
 // Makes the folder and its parents; throws kFailure.
 void make_folders(const std::string& path);
+// Removes the folder and all it holds; nothing when it is not there. Throws kFailure.
+void remove_folder(const std::string& path);
 // Throws kInput unless `path` can be made or written to: checked before work starts.
 void check_writable_folder(const std::string& path);
 
