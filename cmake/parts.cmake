@@ -17,8 +17,6 @@ target_include_directories(holdfast_parts INTERFACE
 target_link_libraries(holdfast_parts INTERFACE Threads::Threads ZLIB::ZLIB PNG::PNG JPEG::JPEG CURL::libcurl OpenSSL::Crypto Freetype::Freetype
                       fmt::fmt nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus)
 target_compile_features(holdfast_parts INTERFACE cxx_std_20)
-# Some builds of torch export parts of an older libstdc++ (std::filesystem crashes through them): ours is found first.
-target_link_options(holdfast_parts INTERFACE "LINKER:--push-state,--no-as-needed" -lstdc++ "LINKER:--pop-state")
 
 find_program(HOLDFAST_CCACHE ccache)
 if(HOLDFAST_CCACHE)

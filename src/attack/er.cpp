@@ -97,7 +97,7 @@ class Er final : public Attack {
       here.reset();  // one graph at a time
       if (const auto kept = ledger.shrink()) {
         for (at::Tensor* tensor : {&gradient, &cotangent, &clean, &point.inputs, &point.targets, &point.sample_ids}) {
-          *tensor = tensor->index_select(0, *kept);
+          *tensor = tensor->index_select(0, kept->to(tensor->device()));
         }
       }
       point.inputs = descend(task.threat, point.inputs, gradient, clean, step);

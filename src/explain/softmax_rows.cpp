@@ -6,33 +6,39 @@
 
 namespace holdfast::softmax_rows {
 
+namespace {
+
+// Most exponents here are differences to the largest, and one of them is 0.
+template <class Number>
+Number exponential(Number x) {
+  return x == 0 ? Number(1) : std::exp(x);
+}
+
+}  // namespace
+
 template <class Number>
 void forward(Shape shape, const Number* logits, const std::int64_t* targets, Number* p, Number* r, Number* log_p_c,
              Number* log_m) {
   const std::int64_t classes = shape.classes;
   for (std::int64_t row = 0; row < shape.rows; ++row, logits += classes, p += classes, r += classes) {
     const std::int64_t c = targets[row];
-    double highest_other = -std::numeric_limits<double>::infinity();
+    Number highest_other = -std::numeric_limits<Number>::infinity();
     for (std::int64_t j = 0; j < classes; ++j) {
-      if (j != c) highest_other = std::max(highest_other, static_cast<double>(logits[j]));
+      if (j != c) highest_other = std::max(highest_other, logits[j]);
     }
-    // Both ratios from one exponential each, of a number <= 0 or the target's own.
-    const double top = std::max(highest_other, static_cast<double>(logits[c]));
-    const double scale = std::exp(highest_other - top);
-    double others = 0;
+    Number others = 0;
     for (std::int64_t j = 0; j < classes; ++j) {
-      const double other = static_cast<double>(logits[j]);
-      const double ratio = j == c ? 0 : other == highest_other ? 1 : std::exp(other - highest_other);
-      r[j] = static_cast<Number>(ratio);
-      others += ratio;
+      r[j] = j == c ? Number(0) : exponential(logits[j] - highest_other);
+      others += r[j];
     }
-    const double own = std::exp(static_cast<double>(logits[c]) - top);
-    const double total = own + scale * others;
-    const double log_total = top + std::log(total);
-    for (std::int64_t j = 0; j < classes; ++j)
-      p[j] = static_cast<Number>((j == c ? own : scale * static_cast<double>(r[j])) / total);
-    log_p_c[row] = static_cast<Number>(static_cast<double>(logits[c]) - log_total);
-    log_m[row] = static_cast<Number>(highest_other - log_total);
+    // Everything relative to the largest logit: `own` for the target, `scale` times r_j for the others.
+    const Number top = std::max(highest_other, logits[c]);
+    const Number own = exponential(logits[c] - top), scale = exponential(highest_other - top);
+    const Number total = own + scale * others;
+    for (std::int64_t j = 0; j < classes; ++j) p[j] = (j == c ? own : scale * r[j]) / total;
+    const Number log_total = top + std::log(total);
+    log_p_c[row] = logits[c] - log_total;
+    log_m[row] = highest_other - log_total;
   }
 }
 
