@@ -69,7 +69,8 @@ class Random final : public Attack {
     for (std::int64_t i = 0; i < samples_ && !ledger.finished(); ++i) {
       throw_if_interrupted();
       if (const auto kept = ledger.shrink()) {
-        for (at::Tensor* tensor : {&clean, &point.targets, &point.sample_ids}) *tensor = tensor->index_select(0, kept->to(tensor->device()));
+        for (at::Tensor* tensor : {&clean, &point.targets, &point.sample_ids})
+          *tensor = tensor->index_select(0, kept->to(tensor->device()));
       }
       point.inputs = draw_points(task.threat, clean, point.sample_ids,
                                  derived_seed(task.seed, "attack.random", static_cast<std::uint64_t>(i)));

@@ -9,7 +9,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
-#include "holdfast/experiment/run_folder.h"
+#include "holdfast/experiment/audit.h"
 
 namespace holdfast::cli {
 namespace {
@@ -29,7 +29,8 @@ at::Tensor scaled(const at::Tensor& maps, const at::Tensor& log_scale) {
   return maps * log_scale.to(maps.dtype()).exp().view(shape);
 }
 
-Json sample_json(const CellResult& result, const at::Tensor& before, const at::Tensor& after, const at::Tensor& norms, const std::string& metric, std::int64_t i, bool trace) {
+Json sample_json(const CellResult& result, const at::Tensor& before, const at::Tensor& after, const at::Tensor& norms,
+                 const std::string& metric, std::int64_t i, bool trace) {
   const SampleOutcome& sample = result.samples[static_cast<std::size_t>(i)];
   Json json{{"sample", i},
             {"target", result.targets[i].item<std::int64_t>()},
@@ -49,8 +50,8 @@ Json result_json(const Flags& flags, const CellTask& task, const CellResult& res
   const at::Tensor before = predicted_class(result.logits);
   const at::Tensor after = predicted_class(result.moved_logits);
   const at::Tensor norms = task.threat.distance(result.perturbed, task.inputs);
-  Json json{{"model", flags.subject.model}, {"explainer", task.explainer.name()}, {"attack", task.attack.name()}, {"threat", to_json(task.threat)},
-            {"select", flags.attack.select}, {"seed", task.seed}};
+  Json json{{"model", flags.subject.model},   {"explainer", task.explainer.name()}, {"attack", task.attack.name()},
+            {"threat", to_json(task.threat)}, {"select", flags.attack.select},      {"seed", task.seed}};
   Json summary = to_json(assessment);
   summary.erase("values");
   json["metric"] = summary;
@@ -67,13 +68,26 @@ void run(const Flags& flags) {
   const std::unique_ptr<Attack> attack = attacks().make(flags.attack.attacks.back());
   const std::unique_ptr<Metric> metric = metrics().make(flags.attack.metrics.back());
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());
-  const ThreatModel threat = ThreatModel::make(parse_norm(flags.attack.norm), flags.attack.epsilon, flags.attack.parsed_box(), subject.schema);
-  check_inside_box(subject.inputs, threat.box, flags.subject.inputs);
+  const ThreatModel threat =
+      ThreatModel::make(parse_norm(flags.attack.norm), flags.attack.parsed_epsilon(), flags.attack.parsed_box(), subject.schema);
+  check_data({.name = flags.subject.inputs,
+              .inputs = subject.inputs,
+              .schema = subject.schema,
+              .trial = {.metrics = {flags.attack.metrics.back()}, .box = threat.box}});
   check_writable_folder(flags.out);
 
-  const CellTask task{.model = *subject.model, .explainer = *explainer, .attack = *attack, .metric = *metric, .threat = threat,
-                      .schema = subject.schema, .inputs = subject.inputs, .targets = subject.targets, .sample_ids = subject.ids,
-                      .seed = flags.common.seed, .select = flags.attack.parsed_select(), .trace = flags.trace};
+  const CellTask task{.model = *subject.model,
+                      .explainer = *explainer,
+                      .attack = *attack,
+                      .metric = *metric,
+                      .threat = threat,
+                      .schema = subject.schema,
+                      .inputs = subject.inputs,
+                      .targets = subject.targets,
+                      .sample_ids = subject.ids,
+                      .seed = static_cast<std::uint64_t>(flags.common.seed),
+                      .select = flags.attack.parsed_select(),
+                      .trace = flags.trace};
   check_cell(task);
   CellResult result;
   {
@@ -82,8 +96,11 @@ void run(const Flags& flags) {
   }
   const MapBatch clean = fold_maps(result.original_maps, subject.schema);
   const MapBatch moved = fold_maps(result.moved_maps, subject.schema);
-  const std::vector<std::int64_t> classes(result.targets.const_data_ptr<std::int64_t>(), result.targets.const_data_ptr<std::int64_t>() + result.targets.numel());
+  const std::vector<std::int64_t> classes(result.targets.const_data_ptr<std::int64_t>(),
+                                          result.targets.const_data_ptr<std::int64_t>() + result.targets.numel());
   const Assessment assessment = assess(*metric, clean, moved, baseline(*metric, clean, classes, {.seed = task.seed}), task.seed);
+
+  warn_of_ties(assessment);
 
   make_folders(flags.out);
   write_tensor(flags.out + "/perturbed.npy", result.perturbed);
@@ -94,9 +111,10 @@ void run(const Flags& flags) {
   if (flags.json) {
     std::fputs(dump_json(json).c_str(), stdout);
   } else {
-    std::printf("%s: %.4f [%.4f, %.4f] after %s, %s <= %g, %lld samples; chance %s, between %s\n", metric->name().c_str(), assessment.value.mean,
-                assessment.value.low, assessment.value.high, attack->name().c_str(), flags.attack.norm.c_str(), threat.epsilon,
-                static_cast<long long>(assessment.values.size()), assessment.chance ? fmt::format("{:.4f}", *assessment.chance).c_str() : "-",
+    std::printf("%s: %.4f [%.4f, %.4f] after %s, %s <= %g, %lld samples; chance %s, between %s\n", metric->name().c_str(),
+                assessment.value.mean, assessment.value.low, assessment.value.high, attack->name().c_str(),
+                flags.attack.norm.c_str(), threat.epsilon, static_cast<long long>(assessment.values.size()),
+                assessment.chance ? fmt::format("{:.4f}", *assessment.chance).c_str() : "-",
                 assessment.between ? fmt::format("{:.4f}", *assessment.between).c_str() : "-");
     log_info("perturbed inputs, both explanations and result.json are in {}", flags.out);
   }
@@ -106,9 +124,10 @@ void run(const Flags& flags) {
 
 void add_attack(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = add_command(app, "attack", "Moves the explanation while the prediction stays",
-                                  "holdfast attack --model mlp:examples/model.safetensors --inputs examples/inputs.npy --attack er --norm l2 --epsilon 0.5 "
-                                  "--metric 'top_k(k=4)' --out runs/attack");
+  CLI::App* command = add_command(
+      app, "attack", "Moves the explanation while the prediction stays",
+      "holdfast attack --model mlp:examples/model.safetensors --inputs examples/inputs.npy --attack er --norm l2 --epsilon 0.5 "
+      "--metric 'top_k(k=4)' --out runs/attack");
   flags->subject.add_to(*command, true);
   flags->attack.add_to(*command, true, false);
   command->add_flag("--trace", flags->trace, "Record the metric after every iteration");

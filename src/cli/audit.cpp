@@ -1,5 +1,6 @@
 // holdfast audit: models x explainers x attacks, with a report and gates.
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 #include "command.h"
@@ -12,7 +13,6 @@
 #include "holdfast/report/html.h"
 #include "holdfast/report/junit.h"
 #include "holdfast/report/text_table.h"
-#include "holdfast/version.h"
 
 namespace holdfast::cli {
 namespace {
@@ -24,101 +24,154 @@ struct Flags {
   std::string config, out, labels, title = "audit";
   std::vector<std::string> set, gates;
   bool json = false;
-  bool seed_given = false;
-  bool epsilon_given = false;
+  const CLI::App* command = nullptr;
+
+  bool given(const char* flag) const { return command->count(flag) > 0; }
 };
 
-AuditPlan plan_from_config(const Flags& flags) {
-  std::vector<std::string> overrides = flags.set;
-  if (flags.seed_given) overrides.push_back(fmt::format("seed={}", flags.common.seed));
-  AuditConfig config = read_audit_config(Config::load(flags.config, overrides));
-  for (const std::string& gate : flags.gates) config.gates.push_back(parse_gate(gate));
-  Json identity = identity_of(config, flags.common.tiles());
-  identity["gates"] = flags.gates;
-  claim_run_folder(flags.out, identity);
-  AuditPlan plan = prepare_audit(config, flags.out, flags.common.tiles(), flags.common.torch_device());
-  plan.identity = std::move(identity);
-  return plan;
+// A run before any work: who it is, what it must meet, and how to prepare it.
+struct Request {
+  Json identity;
+  std::vector<Gate> gates;
+  std::function<AuditPlan()> prepare;
+};
+
+std::vector<Gate> parsed(const std::vector<std::string>& texts) {
+  std::vector<Gate> gates;
+  for (const std::string& text : texts) gates.push_back(parse_gate(text));
+  return gates;
 }
 
-// Checksums of the files a run reads, so that a folder is never continued with others.
-Json checksums(const Flags& flags) {
-  Json files = Json::object();
-  for (const std::string& path : {flags.subject.model.substr(flags.subject.model.find(':') + 1), flags.subject.inputs, flags.subject.targets, flags.subject.schema, flags.labels}) {
-    if (!path.empty() && file_exists(path)) files[path] = sha256_of_file(path);
-  }
-  return files;
+Request from_config(const Flags& flags) {
+  std::vector<std::string> overrides = flags.set;
+  if (flags.given("--seed")) overrides.push_back(fmt::format("seed={}", flags.common.seed));
+  AuditConfig config = read_audit_config(Config::load(flags.config, overrides));
+  for (const Gate& gate : parsed(flags.gates)) config.gates.push_back(gate);
+  std::vector<Trial> trials;
+  for (const AuditConfig::DatasetEntry& entry : config.datasets) trials.push_back(entry.trial);
+  check_gates_answered(config.gates, trials);
+  const at::Device device = flags.common.torch_device();
+  return {identity_of(config, flags.common.tiles(), device), config.gates,
+          [&flags, config, device] { return prepare_audit(config, flags.out, flags.common.tiles(), device); }};
+}
+
+Trial trial_of(const AttackFlags& attack) {
+  return {.explainers = attack.explainers,
+          .attacks = attack.attacks,
+          .metrics = attack.metrics,
+          .norm = parse_norm(attack.norm),
+          .epsilon = attack.parsed_epsilon(),
+          .box = attack.parsed_box(),
+          .select = attack.parsed_select()};
 }
 
 AuditPlan plan_from_flags(const Flags& flags) {
-  if (flags.subject.model.empty() || flags.subject.inputs.empty()) usage_error("audit: give a CONFIG.toml, or --model and --inputs");
-  if (!flags.epsilon_given) usage_error("audit: --epsilon is required without a CONFIG.toml");
-  Subject subject = load_subject(flags.subject, flags.common.torch_device(), true);
-  AuditPlan plan{.title = flags.title, .seed = flags.common.seed, .tiles = flags.common.tiles()};
-  for (const std::string& gate : flags.gates) plan.gates.push_back(parse_gate(gate));
-  AuditData data{.name = flags.subject.inputs, .inputs = subject.inputs, .targets = subject.targets, .ids = subject.ids, .schema = subject.schema};
+  const Subject subject = load_subject(flags.subject, flags.common.torch_device(), /*allow_non_finite=*/true);
+  AuditData data{.name = flags.subject.inputs,
+                 .inputs = subject.inputs,
+                 .targets = subject.targets,
+                 .ids = subject.ids,
+                 .schema = subject.schema,
+                 .trial = trial_of(flags.attack)};
   if (!flags.labels.empty()) data.labels = read_labels(flags.labels, subject.inputs.size(0));
-  data.trial = {.explainers = flags.attack.explainers, .attacks = flags.attack.attacks, .metrics = flags.attack.metrics,
-                .norm = parse_norm(flags.attack.norm), .epsilon = flags.attack.epsilon, .box = flags.attack.parsed_box(), .select = flags.attack.parsed_select()};
   exclude_non_finite(data);
-  check_inside_box(data.inputs, data.trial.box, flags.subject.inputs);
-
-  plan.identity = {{"holdfast", kVersion}, {"model", flags.subject.model}, {"inputs", flags.subject.inputs}, {"explainers", flags.attack.explainers},
-                   {"attacks", flags.attack.attacks}, {"metrics", flags.attack.metrics}, {"norm", flags.attack.norm}, {"epsilon", flags.attack.epsilon},
-                   {"box", flags.attack.box}, {"select", flags.attack.select}, {"gates", flags.gates}, {"seed", flags.common.seed},
-                   {"tile", flags.common.tile}, {"files", checksums(flags)}};
-  claim_run_folder(flags.out, plan.identity);
+  check_data(data);
   Json facts{{"model", flags.subject.model}};
   if (const Network* network = subject.model->network()) facts["parameters"] = network->parameter_count();
+  AuditPlan plan{.title = flags.title, .seed = static_cast<std::uint64_t>(flags.common.seed), .tiles = flags.common.tiles()};
   plan.data.push_back(std::move(data));
   plan.models.push_back({.name = flags.subject.model, .data = 0, .model = subject.model, .facts = facts});
   return plan;
 }
 
-Json finished_or_run(const Flags& flags, const Outcome& outcome) {
-  AuditPlan plan = flags.config.empty() ? plan_from_flags(flags) : plan_from_config(flags);
+Request from_flags(const Flags& flags) {
+  if (flags.subject.model.empty() || flags.subject.inputs.empty())
+    usage_error("audit: give a CONFIG.toml, or --model and --inputs");
+  if (!flags.given("--epsilon")) usage_error("audit: --epsilon is required without a CONFIG.toml");
+  if (flags.given("--set")) usage_error("audit: --set changes a CONFIG.toml, and none is given");
+  const Trial trial = trial_of(flags.attack);
+  Request request{.gates = parsed(flags.gates), .prepare = [&flags] { return plan_from_flags(flags); }};
+  check_gates_answered(request.gates, {trial});
+  request.identity = {{"config",
+                       {{"model", flags.subject.model},
+                        {"inputs", flags.subject.inputs},
+                        {"targets", flags.subject.targets},
+                        {"schema", flags.subject.schema},
+                        {"labels", flags.labels},
+                        {"title", flags.title},
+                        {"explainers", trial.explainers},
+                        {"attacks", trial.attacks},
+                        {"metrics", trial.metrics},
+                        {"norm", flags.attack.norm},
+                        {"epsilon", trial.epsilon},
+                        {"box", flags.attack.box},
+                        {"select", flags.attack.select},
+                        {"seed", flags.common.seed}}}};
+  request.identity.update(run_conditions(
+      flags.common.tile, flags.common.torch_device(),
+      {model_file(flags.subject.model), flags.subject.inputs, flags.subject.targets, flags.subject.schema, flags.labels}));
+  return request;
+}
+
+// What a configuration says itself cannot be said by a flag too.
+void refuse_flags_beside_config(const Flags& flags) {
+  for (const char* flag : {"--model", "--inputs", "--targets", "--schema", "--labels", "--title", "--explainer", "--attack",
+                           "--metric", "--norm", "--epsilon", "--box", "--select"}) {
+    if (flags.given(flag))
+      usage_error("audit: {} cannot be given with {}; change the configuration, or use --set key=value", flag, flags.config);
+  }
+}
+
+Json results_of(const Flags& flags, const Outcome& outcome) {
+  const Request request = flags.config.empty() ? from_flags(flags) : from_config(flags);
+  claim_run_folder(flags.out, request.identity);
   if (run_is_complete(flags.out)) {
     log_info("{} holds this run already, complete", flags.out);
-    return read_json(flags.out + "/results.json");
+    Json results = read_json(flags.out + "/results.json");
+    results["gates"] = check_gates(request.gates, results.at("rows"));
+    write_json(flags.out + "/results.json", results);
+    return results;
   }
+  AuditPlan plan = request.prepare();
+  plan.gates = request.gates;
+  plan.identity = request.identity;
   plan.command = outcome.arguments;
   return run_audit(plan, flags.out);
 }
 
 int run(const Flags& flags, const Outcome& outcome) {
   flags.common.apply();
-  if (!flags.config.empty() && !flags.subject.model.empty()) usage_error("audit: give a CONFIG.toml or --model, not both");
-  const Json results = finished_or_run(flags, outcome);
+  if (!flags.config.empty()) refuse_flags_beside_config(flags);
+  const Json results = results_of(flags, outcome);
   if (!results.at("gates").empty()) write_atomic(flags.out + "/junit.xml", junit_xml(results));
   write_report({flags.out}, flags.out + "/report.html");
   std::fputs(flags.json ? dump_json(results).c_str() : results_table(results).c_str(), stdout);
   log_info("report: {}/report.html", flags.out);
-  for (const Json& gate : results.at("gates")) {
-    if (!gate.at("met").get<bool>()) return kExitGateNotMet;
-  }
-  return kExitDone;
+  return all_met(results.at("gates")) ? kExitDone : kExitGateNotMet;
 }
 
 }  // namespace
 
 void add_audit(CLI::App& app, Outcome& outcome) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = add_command(app, "audit", "Attacks the explanations of one model or several, and reports; exit code 1 when a gate is not met",
-                                  "holdfast audit --model mlp:examples/model.safetensors --inputs examples/inputs.npy --schema examples/schema.json "
-                                  "--attack 'random(samples=50)' --attack er --epsilon 0.5 --metric 'top_k(k=4)' --gate 'top_k(k=4)>=0.1' --out runs/audit");
+  CLI::App* command = add_command(
+      app, "audit", "Attacks the explanations of one model or several, and reports; exit code 1 when a gate is not met",
+      "holdfast audit --model mlp:examples/model.safetensors --inputs examples/inputs.npy --schema examples/schema.json "
+      "--attack 'random(samples=50)' --attack er --epsilon 0.5 --metric 'top_k(k=4)' --gate 'top_k(k=4)>=0.1' --out runs/audit");
   command->add_option("CONFIG", flags->config, "TOML file (docs/audit.md), instead of --model and the flags of attack");
   flags->subject.add_to(*command, false);
   flags->attack.add_to(*command, false, true);
   command->add_option("--labels", flags->labels, "True classes, .npy [B], for accuracy and AUC");
-  command->add_option("--gate", flags->gates, "What must hold, for example 'top_k(k=8)>=0.6'; may be repeated")->allow_extra_args(false);
+  command->add_option("--gate", flags->gates, "What must hold, for example 'top_k(k=8)>=0.6'; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--title", flags->title, "Title of the report")->capture_default_str();
   command->add_option("--out", flags->out, "Run folder; an interrupted run in it goes on")->required();
   command->add_option("--set", flags->set, "section.key=value over CONFIG; may be repeated")->allow_extra_args(false);
   command->add_flag("--json", flags->json, "Print results.json instead of the table");
   flags->common.add_to(*command);
-  command->callback([flags, command, &outcome] {
-    flags->seed_given = command->count("--seed") > 0;
-    flags->epsilon_given = command->count("--epsilon") > 0;
+  flags->command = command;
+  command->callback([flags, &outcome] {
+    outcome.when_interrupted = "finished tiles are kept: run the same command again to go on";
     outcome.exit_code = run(*flags, outcome);
   });
 }

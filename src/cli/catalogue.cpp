@@ -22,8 +22,9 @@ const char* type_word(const OptionValue& value) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::vector<const MethodInfo*>>> catalogue() {
-  return {{"explainers", explainers().infos()}, {"attacks", attacks().infos()}, {"metrics", metrics().infos()},
-          {"objectives", objectives().infos()}, {"recipes", recipes().infos()}, {"models", architectures().infos()},
+  return {{"explainers", explainers().infos()}, {"attacks", attacks().infos()},
+          {"metrics", metrics().infos()},       {"objectives", objectives().infos()},
+          {"recipes", recipes().infos()},       {"models", architectures().infos()},
           {"datasets", datasets().infos()},     {"experiments", {}}};
 }
 
@@ -36,8 +37,11 @@ std::vector<std::string> catalogue_kinds() {
 Json to_json(const MethodInfo& info) {
   Json options = Json::array();
   for (const OptionSpec& spec : info.options) {
-    options.push_back({{"name", spec.name}, {"type", type_word(spec.value)}, {"default", value_to_json(spec.value)},
-                       {"range", to_string(spec.range)}, {"help", spec.help}});
+    options.push_back({{"name", spec.name},
+                       {"type", type_word(spec.value)},
+                       {"default", value_to_json(spec.value)},
+                       {"range", to_string(spec.range)},
+                       {"help", spec.help}});
   }
   Json presets = Json::array();
   for (const Preset& preset : info.presets) {
@@ -45,8 +49,8 @@ Json to_json(const MethodInfo& info) {
     for (const auto& [name, value] : preset.values) values[name] = value_to_json(value);
     presets.push_back({{"name", preset.name}, {"help", preset.help}, {"values", values}});
   }
-  return {{"name", info.name}, {"summary", info.summary}, {"citation", info.citation}, {"options", options},
-          {"presets", presets}, {"needs", info.needs}, {"notes", info.notes}};
+  return {{"name", info.name},  {"summary", info.summary}, {"citation", info.citation}, {"options", options},
+          {"presets", presets}, {"needs", info.needs},     {"notes", info.notes}};
 }
 
 }  // namespace holdfast::cli

@@ -11,7 +11,8 @@ namespace holdfast::cli {
 // What a subcommand leaves for main: the exit code (0, or 1 for a gate that was not met). Errors are exceptions.
 struct Outcome {
   int exit_code = 0;
-  std::vector<std::string> arguments;  // the command line, for manifests
+  std::vector<std::string> arguments;                    // the command line, for manifests
+  std::string when_interrupted = "nothing was written";  // what an interrupt leaves behind, and how to go on
 };
 
 void add_list(CLI::App& app, Outcome& outcome);

@@ -2,7 +2,9 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 
+#include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
@@ -10,7 +12,9 @@
 namespace holdfast::cli {
 namespace {
 
-std::string sample_shape_text(const at::Tensor& inputs) { return to_string(inputs.sizes().slice(1).vec()); }
+std::string sample_shape_text(const at::Tensor& inputs) {
+  return to_string(inputs.sizes().slice(1).vec());
+}
 
 // From --schema, else what the model knows, else what the shape says.
 Schema schema_for(const SubjectFlags& flags, const Model& model, const at::Tensor& inputs) {
@@ -34,32 +38,51 @@ Schema schema_for(const SubjectFlags& flags, const Model& model, const at::Tenso
 std::int64_t count_classes(const Model& model, const at::Tensor& inputs, const std::string& where) {
   if (const std::optional<Layout> layout = model.layout()) {
     if (layout->sample_shape() != inputs.sizes().slice(1).vec()) {
-      input_error("{}: samples have shape {}, but {} takes {}", where, sample_shape_text(inputs), model.name(), to_string(layout->sample_shape()));
+      input_error("{}: samples have shape {}, but {} takes {}", where, sample_shape_text(inputs), model.name(),
+                  to_string(layout->sample_shape()));
     }
   }
   const at::NoGradGuard no_grad;
-  const at::Tensor logits = model.logits(inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype())));
+  const at::Tensor logits =
+      model.logits(inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype())));
   if (logits.dim() != 2 || logits.size(0) != 1) {
-    input_error("{} gives outputs of shape {} for one sample; logits [1, classes] are expected", model.name(), to_string(logits.sizes().vec()));
+    input_error("{} gives outputs of shape {} for one sample; logits [1, classes] are expected", model.name(),
+                to_string(logits.sizes().vec()));
   }
-  if (logits.size(1) < 2) input_error("{} has {} output; explanations of a class need at least 2 classes", model.name(), logits.size(1));
+  if (logits.size(1) < 2)
+    input_error("{} has {} output; explanations of a class need at least 2 classes", model.name(), logits.size(1));
   return logits.size(1);
 }
+
+// CLI11's own prints the largest double in full.
+const CLI::Validator kCount(
+    [](std::string& text) {
+      std::int64_t value = 0;
+      const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+      const bool whole = status == std::errc() && end == text.data() + text.size();
+      return whole && value >= 0 ? std::string() : fmt::format("'{}' is not a whole number >= 0", text);
+    },
+    "");
 
 double parse_real(const std::string& text, const std::string& what) {
   double value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) usage_error("{}: '{}' is not a number", what, text);
+  if (status != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    usage_error("{}: '{}' is not a number", what, text);
   return value;
 }
 
 }  // namespace
 
 void CommonFlags::add_to(CLI::App& command) {
-  command.add_option("--seed", seed, "Seed of every random number")->capture_default_str();
+  command.add_option("--seed", seed, "Seed of every random number")->check(kCount)->capture_default_str();
   command.add_option("--device", device, "cpu or cuda")->capture_default_str();
-  command.add_option("--threads", threads, "Tiles computed side by side; 0: one for each core")->check(CLI::NonNegativeNumber)->capture_default_str();
-  command.add_option("--tile", tile, "Samples in a tile; 0: chosen by the size of a sample")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command.add_option("--threads", threads, "Tiles computed side by side; 0: one for each core")
+      ->check(kCount)
+      ->capture_default_str();
+  command.add_option("--tile", tile, "Samples in a tile; 0: chosen by the size of a sample")
+      ->check(kCount)
+      ->capture_default_str();
   command.add_flag("--quiet", quiet, "Only warnings and errors, no progress");
 }
 
@@ -75,7 +98,8 @@ at::Device CommonFlags::torch_device() const {
 }
 
 void SubjectFlags::add_to(CLI::App& command, bool required) {
-  command.add_option("--model", model, "TorchScript file, ARCHITECTURE:weights.safetensors or ARCHITECTURE:pretrained")->required(required);
+  command.add_option("--model", model, "TorchScript file, ARCHITECTURE:weights.safetensors or ARCHITECTURE:pretrained")
+      ->required(required);
   command.add_option("--inputs", inputs, "Samples, .npy [B, ...]")->required(required);
   command.add_option("--targets", targets, "Classes to explain, .npy [B]; default: the predicted ones");
   command.add_option("--schema", schema, "JSON: layout, names, one-hot groups, ranges, frozen features of the inputs");
@@ -98,7 +122,10 @@ Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_no
 void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
   const auto calls = [&](const std::string& flag, std::vector<std::string>& values, const std::string& help) {
     // One value a flag: CLI11 would take everything that follows, positionals too.
-    command.add_option(flag, values, repeated ? help + "; may be repeated" : help)->allow_extra_args(false)->expected(1, repeated ? 1000 : 1)->capture_default_str();
+    command.add_option(flag, values, repeated ? help + "; may be repeated" : help)
+        ->allow_extra_args(false)
+        ->expected(1, repeated ? 1000 : 1)
+        ->capture_default_str();
   };
   calls("--explainer", explainers, "Explanation to attack");
   calls("--attack", attacks, "Attack");
@@ -111,6 +138,10 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
       ->capture_default_str();
 }
 
+double AttackFlags::parsed_epsilon() const {
+  return parse_real(epsilon, "--epsilon");
+}
+
 std::optional<std::pair<double, double>> AttackFlags::parsed_box() const {
   if (box.empty()) return std::nullopt;
   const std::size_t comma = box.find(',');
@@ -121,14 +152,11 @@ std::optional<std::pair<double, double>> AttackFlags::parsed_box() const {
   return std::pair(low, high);
 }
 
-void check_inside_box(const at::Tensor& inputs, const std::optional<std::pair<double, double>>& box, const std::string& where) {
-  if (!box) return;
-  const at::Tensor outside = ((inputs < box->first) | (inputs > box->second)).flatten(1).any(1);
-  if (!outside.any().item<bool>()) return;
-  const std::int64_t first = outside.to(at::kInt).argmax().item<std::int64_t>();
-  const at::Tensor sample = inputs[first];
-  const double value = sample.min().item<double>() < box->first ? sample.min().item<double>() : sample.max().item<double>();
-  input_error("{}: sample {} has value {:g}, outside the box {:g},{:g}", where, first, value, box->first, box->second);
+void prepare_output_file(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) return;
+  check_writable_folder(folder);
+  make_folders(folder);
 }
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& example) {

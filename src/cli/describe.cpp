@@ -23,7 +23,8 @@ void print_method(const std::string& kind, const MethodInfo& info) {
   for (const std::string& need : info.needs) std::printf("Needs: %s\n", need.c_str());
   if (!info.options.empty()) {
     std::vector<std::vector<std::string>> rows;
-    for (const OptionSpec& spec : info.options) rows.push_back({spec.name, to_string(spec.value), to_string(spec.range), spec.help});
+    for (const OptionSpec& spec : info.options)
+      rows.push_back({spec.name, to_string(spec.value), to_string(spec.range), spec.help});
     std::printf("\n%s", text_table({"option", "default", "range", "meaning"}, rows).c_str());
   }
   for (const Preset& preset : info.presets) {
@@ -45,8 +46,12 @@ void run_model(const Flags& flags) {
                   {"kind", model->network() != nullptr ? "network" : "opaque"},
                   {"description", model->describe()},
                   {"parameters", model->network() != nullptr ? Json(model->network()->parameter_count()) : Json()},
-                  {"capabilities", {{"gradients", can.gradients}, {"double_backward", can.double_backward}, {"layers", can.layers},
-                                    {"side_by_side", can.side_by_side}, {"float64", can.float64}}}};
+                  {"capabilities",
+                   {{"gradients", can.gradients},
+                    {"double_backward", can.double_backward},
+                    {"layers", can.layers},
+                    {"side_by_side", can.side_by_side},
+                    {"float64", can.float64}}}};
   std::fputs(dump_json(json).c_str(), stdout);
 }
 
@@ -63,7 +68,9 @@ void run(const Flags& flags) {
       if (!flags.json) print_method(kind, *info);
     }
   }
-  if (found.empty()) usage_error("nothing is called '{}'{}; `holdfast list` shows all names, and a model file is described by its path", flags.name, suggestion(flags.name, known));
+  if (found.empty())
+    usage_error("nothing is called '{}'{}; `holdfast list` shows all names, and a model file is described by its path",
+                flags.name, suggestion(flags.name, known));
   if (flags.json) std::fputs(dump_json(found.size() == 1 ? found[0] : found).c_str(), stdout);
 }
 
@@ -71,7 +78,8 @@ void run(const Flags& flags) {
 
 void add_describe(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = add_command(app, "describe", "Says what a method does and takes, or what a model file is and can do", "holdfast describe er");
+  CLI::App* command = add_command(app, "describe", "Says what a method does and takes, or what a model file is and can do",
+                                  "holdfast describe er");
   command->add_option("NAME", flags->name, "A method, a TorchScript file or ARCHITECTURE:weights.safetensors")->required();
   command->add_flag("--json", flags->json, "As JSON");
   command->callback([flags] { run(*flags); });

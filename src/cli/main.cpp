@@ -55,9 +55,12 @@ class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override {
     const std::string summary = CLI::Formatter::make_description(app);
-    return app->get_parent() == nullptr || app->get_footer().empty() ? summary : summary + "\nExample:\n  " + app->get_footer() + "\n";
+    return app->get_parent() == nullptr || app->get_footer().empty() ? summary
+                                                                     : summary + "\nExample:\n  " + app->get_footer() + "\n";
   }
-  std::string make_footer(const CLI::App* app) const override { return app->get_parent() == nullptr ? CLI::Formatter::make_footer(app) : ""; }
+  std::string make_footer(const CLI::App* app) const override {
+    return app->get_parent() == nullptr ? CLI::Formatter::make_footer(app) : "";
+  }
   // In the program's own help a subcommand is one line.
   std::string make_subcommand(const CLI::App* sub) const override {
     std::stringstream out;
@@ -67,9 +70,11 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 // What torch throws has a stack trace below its first line.
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, Outcome& outcome) {
   CLI::App app{"Holdfast finds out whether a model's explanations hold when the input is nudged."};
   app.name("holdfast");
   app.formatter(std::make_shared<HelpFormatter>());
@@ -77,7 +82,6 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Start with: make demo\nHelp on a command: holdfast COMMAND --help");
 
-  Outcome outcome;
   outcome.arguments.assign(argv, argv + argc);
   add_list(app, outcome);
   add_describe(app, outcome);
@@ -98,7 +102,8 @@ int run(int argc, char** argv) {
       std::fputs(app.help().c_str(), stderr);
       return kExitBadInput;
     }
-    usage_error("{} (see: holdfast {}--help)", explain_parse_error(app, error), chosen(app) == &app ? "" : chosen(app)->get_name() + " ");
+    usage_error("{} (see: holdfast {}--help)", explain_parse_error(app, error),
+                chosen(app) == &app ? "" : chosen(app)->get_name() + " ");
   }
   return outcome.exit_code;
 }
@@ -110,10 +115,12 @@ int main(int argc, char** argv) {
   using holdfast::log_line;
   using holdfast::LogLevel;
   holdfast::catch_signals();
+  holdfast::cli::Outcome outcome;
   try {
-    return holdfast::cli::run(argc, argv);
+    return holdfast::cli::run(argc, argv, outcome);
   } catch (const holdfast::Error& error) {
-    log_line(LogLevel::kError, error.what());
+    const bool bare_interrupt = error.kind() == holdfast::ErrorKind::kInterrupted && std::string(error.what()) == "interrupted";
+    log_line(LogLevel::kError, bare_interrupt ? "interrupted; " + outcome.when_interrupted : error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
     log_line(LogLevel::kError, "out of memory; try a smaller --tile");

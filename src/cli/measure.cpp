@@ -32,12 +32,15 @@ Schema schema_for(const Flags& flags, const at::Tensor& maps) {
   if (flags.schema.empty()) return Schema::of(Layout::guess(shape));
   const Schema schema = read_schema(flags.schema);
   if (schema.layout.sample_shape() != shape) {
-    input_error("{}: maps have shape {}, but the schema {} describes {}", flags.original, to_string(shape), flags.schema, to_string(schema.layout.sample_shape()));
+    input_error("{}: maps have shape {}, but the schema {} describes {}", flags.original, to_string(shape), flags.schema,
+                to_string(schema.layout.sample_shape()));
   }
   return schema;
 }
 
-std::string cell(const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : "-"; }
+std::string cell(const std::optional<double>& value) {
+  return value ? fmt::format("{:.4f}", *value) : "-";
+}
 
 void run(const Flags& flags) {
   if (flags.quiet) set_log_level(LogLevel::kWarning);
@@ -45,7 +48,8 @@ void run(const Flags& flags) {
   for (const std::string& text : flags.metrics) chosen.push_back(metrics().make(text));
   const at::Tensor original = read_inputs(flags.original, {.keep_double = true});
   const at::Tensor perturbed = read_inputs(flags.perturbed, {.keep_double = true});
-  if (original.dim() < 2) input_error("{}: has shape {}; maps [B, ...] are expected", flags.original, to_string(original.sizes().vec()));
+  if (original.dim() < 2)
+    input_error("{}: has shape {}; maps [B, ...] are expected", flags.original, to_string(original.sizes().vec()));
   check_same_shape(flags, original, perturbed);
   const Schema schema = schema_for(flags, original);
   const MapBatch clean = fold_maps(original, schema);
@@ -58,11 +62,10 @@ void run(const Flags& flags) {
     const Baseline level = baseline(*metric, clean, {}, {.seed = flags.seed});
     const Assessment result = assess(*metric, clean, moved, level, flags.seed);
     results.push_back(to_json(result));
-    rows.push_back({result.metric, fmt::format("{:.4f}", result.value.mean), fmt::format("[{:.4f}, {:.4f}]", result.value.low, result.value.high),
+    rows.push_back({result.metric, fmt::format("{:.4f}", result.value.mean),
+                    result.value.count < 2 ? "-" : fmt::format("[{:.4f}, {:.4f}]", result.value.low, result.value.high),
                     cell(result.chance), cell(result.adjusted), cell(result.between), cell(result.specific)});
-    if (result.tied_share > 0) {
-      log_warning("{}: in {:.0f} % of the samples the k-th value is tied, and the lower position wins", result.metric, 100 * result.tied_share);
-    }
+    warn_of_ties(result);
   }
   if (flags.json) {
     std::fputs(dump_json({{"samples", clean.count}, {"metrics", results}}).c_str(), stdout);
@@ -76,8 +79,9 @@ void run(const Flags& flags) {
 
 void add_measure(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = add_command(app, "measure", "Compares two sets of maps, with the levels that make a similarity mean something",
-                                  "holdfast measure examples/original_attributions.npy examples/perturbed_attributions.npy --metric 'top_k(k=4)'");
+  CLI::App* command = add_command(
+      app, "measure", "Compares two sets of maps, with the levels that make a similarity mean something",
+      "holdfast measure examples/original_attributions.npy examples/perturbed_attributions.npy --metric 'top_k(k=4)'");
   command->add_option("ORIGINAL", flags->original, "Maps, .npy [B, ...]")->required();
   command->add_option("PERTURBED", flags->perturbed, "Maps of the same shape")->required();
   command->add_option("--metric", flags->metrics, "Metric; may be repeated")->required()->allow_extra_args(false);

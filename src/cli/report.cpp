@@ -17,6 +17,7 @@ struct Flags {
 
 void run(const Flags& flags) {
   if (flags.quiet) set_log_level(LogLevel::kWarning);
+  prepare_output_file(flags.out);
   write_report(flags.runs, flags.out);
   log_info("report: {}", flags.out);
 }
@@ -25,7 +26,8 @@ void run(const Flags& flags) {
 
 void add_report(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = add_command(app, "report", "Makes one offline page from one run or several", "holdfast report runs/demo --out runs/demo/report.html");
+  CLI::App* command = add_command(app, "report", "Makes one offline page from one run or several",
+                                  "holdfast report runs/demo --out runs/demo/report.html");
   command->add_option("RUN", flags->runs, "Run folders")->required();
   command->add_option("--out", flags->out, "The page")->required();
   command->add_flag("--quiet", flags->quiet, "Only warnings and errors");

@@ -22,7 +22,8 @@ struct Flags {
 std::string percent_with_interval(const Json& quality, const char* key) {
   const Json& value = quality.at(key);
   if (!value.is_object() || !value.at("mean").is_number()) return "-";
-  return fmt::format("{:.4f} [{:.4f}, {:.4f}]", value.at("mean").get<double>(), value.at("low").get<double>(), value.at("high").get<double>());
+  return fmt::format("{:.4f} [{:.4f}, {:.4f}]", value.at("mean").get<double>(), value.at("low").get<double>(),
+                     value.at("high").get<double>());
 }
 
 void run(const Flags& flags) {
@@ -39,10 +40,12 @@ void run(const Flags& flags) {
   }
   const Json& test = results.at("test");
   if (!test.is_null()) {
-    std::printf("test accuracy %s, AUC %s\n", percent_with_interval(test, "accuracy").c_str(), percent_with_interval(test, "auc").c_str());
+    std::printf("test accuracy %s, AUC %s\n", percent_with_interval(test, "accuracy").c_str(),
+                percent_with_interval(test, "auc").c_str());
   }
   const std::string architecture = results.at("architecture");
-  log_info("use it as --model {}:{}/model.safetensors; test samples are in {}/test", architecture.substr(0, architecture.find('(')), flags.out, flags.out);
+  log_info("use it as --model {}:{}/model.safetensors; test samples are in {}/test",
+           architecture.substr(0, architecture.find('(')), flags.out, flags.out);
 }
 
 }  // namespace

@@ -10,7 +10,9 @@
 namespace holdfast {
 namespace {
 
-bool is_name_letter(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_'; }
+bool is_name_letter(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
+}
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
@@ -18,7 +20,9 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-bool is_name(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_name_letter); }
+bool is_name(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_name_letter);
+}
 
 const char* type_name(const OptionValue& value) {
   static constexpr const char* kNames[] = {"true or false", "a whole number", "a number", "a word"};
@@ -84,11 +88,21 @@ std::string to_string(const OptionValue& value) {
   return std::get<std::string>(value);
 }
 
-OptionRange anything() { return {}; }
-OptionRange at_least(double low) { return {.low = low}; }
-OptionRange above(double low) { return {.low = low, .low_open = true}; }
-OptionRange between(double low, double high) { return {.low = low, .high = high}; }
-OptionRange one_of(std::vector<std::string> words) { return {.words = std::move(words)}; }
+OptionRange anything() {
+  return {};
+}
+OptionRange at_least(double low) {
+  return {.low = low};
+}
+OptionRange above(double low) {
+  return {.low = low, .low_open = true};
+}
+OptionRange between(double low, double high) {
+  return {.low = low, .high = high};
+}
+OptionRange one_of(std::vector<std::string> words) {
+  return {.words = std::move(words)};
+}
 
 bool in_range(const OptionValue& value, const OptionRange& range) {
   if (const auto* word = std::get_if<std::string>(&value)) {
@@ -116,7 +130,8 @@ std::string to_string(const OptionRange& range) {
 
 OptionSpec::OptionSpec(std::string n, bool v, OptionRange r, std::string h)
     : name(std::move(n)), value(v), range(std::move(r)), help(std::move(h)) {}
-OptionSpec::OptionSpec(std::string n, int v, OptionRange r, std::string h) : OptionSpec(std::move(n), std::int64_t{v}, std::move(r), std::move(h)) {}
+OptionSpec::OptionSpec(std::string n, int v, OptionRange r, std::string h)
+    : OptionSpec(std::move(n), std::int64_t{v}, std::move(r), std::move(h)) {}
 OptionSpec::OptionSpec(std::string n, std::int64_t v, OptionRange r, std::string h)
     : name(std::move(n)), value(v), range(std::move(r)), help(std::move(h)) {}
 OptionSpec::OptionSpec(std::string n, double v, OptionRange r, std::string h)
@@ -140,10 +155,12 @@ MethodCall parse_method_call(std::string_view text) {
     const std::string_view part = trim(rest.substr(0, comma));
     const std::size_t equals = part.find('=');
     const std::string_view name = trim(part.substr(0, equals));
-    if (equals == std::string_view::npos || !is_name(name)) usage_error("'{}': '{}' is not of the form option=value", whole, part);
+    if (equals == std::string_view::npos || !is_name(name))
+      usage_error("'{}': '{}' is not of the form option=value", whole, part);
     const std::string_view value = trim(part.substr(equals + 1));
     if (value.empty()) usage_error("'{}': option {} has no value", whole, name);
-    if (value.find_first_of("()=") != std::string_view::npos) usage_error("'{}': value '{}' of option {} has one of ( ) =", whole, value, name);
+    if (value.find_first_of("()=") != std::string_view::npos)
+      usage_error("'{}': value '{}' of option {} has one of ( ) =", whole, value, name);
     for (const auto& [other, unused] : call.options) {
       if (other == name) usage_error("'{}': option {} is given twice", whole, name);
     }
@@ -189,7 +206,8 @@ Options::Options(const MethodInfo& info, const MethodCall& call) : method_(info.
     const auto value = parse_value(text, spec->value);
     if (!value) usage_error("{}({}={}): {} must be {}", info.name, name, text, name, type_name(spec->value));
     if (!in_range(*value, spec->range)) {
-      usage_error("{}({}={}): {} must be {}{}", info.name, name, text, name, spec->range.words.empty() ? "" : "one of ", to_string(spec->range));
+      usage_error("{}({}={}): {} must be {}{}", info.name, name, text, name, spec->range.words.empty() ? "" : "one of ",
+                  to_string(spec->range));
     }
     set(name, *value);
   }
@@ -201,11 +219,21 @@ const Options::Entry& Options::entry(std::string_view name) const {
   return *found;
 }
 
-bool Options::flag(std::string_view name) const { return std::get<bool>(entry(name).value); }
-std::int64_t Options::integer(std::string_view name) const { return std::get<std::int64_t>(entry(name).value); }
-double Options::real(std::string_view name) const { return std::get<double>(entry(name).value); }
-const std::string& Options::word(std::string_view name) const { return std::get<std::string>(entry(name).value); }
-bool Options::given(std::string_view name) const { return entry(name).given; }
+bool Options::flag(std::string_view name) const {
+  return std::get<bool>(entry(name).value);
+}
+std::int64_t Options::integer(std::string_view name) const {
+  return std::get<std::int64_t>(entry(name).value);
+}
+double Options::real(std::string_view name) const {
+  return std::get<double>(entry(name).value);
+}
+const std::string& Options::word(std::string_view name) const {
+  return std::get<std::string>(entry(name).value);
+}
+bool Options::given(std::string_view name) const {
+  return entry(name).given;
+}
 
 std::string Options::canonical() const {
   std::vector<std::string> parts;

@@ -59,9 +59,13 @@ std::uint32_t RandomStream::bits() {
   return block_[static_cast<std::size_t>(used_++)];
 }
 
-double RandomStream::uniform() { return (bits() >> 8) * 0x1p-24; }
+double RandomStream::uniform() {
+  return (bits() >> 8) * 0x1p-24;
+}
 
-double RandomStream::uniform(double low, double high) { return low + (high - low) * uniform(); }
+double RandomStream::uniform(double low, double high) {
+  return low + (high - low) * uniform();
+}
 
 double RandomStream::normal() {
   if (has_spare_) {

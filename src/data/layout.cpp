@@ -58,7 +58,8 @@ void fold_values(const Layout& layout, std::span<const Number> maps, std::span<d
   HOLDFAST_CHECK(static_cast<std::int64_t>(folded.size()) == count * features);
   const auto values = static_cast<std::int64_t>(maps.size());
   if (values != count * layout.inputs() && values != count * features) {
-    input_error("a map of {} values does not fit a {}: it needs {}", values / std::max<std::int64_t>(1, count), layout.describe(), layout.inputs());
+    input_error("a map of {} values does not fit a {}: it needs {}", values / std::max<std::int64_t>(1, count), layout.describe(),
+                layout.inputs());
   }
   const std::size_t channels = maps.size() / std::max<std::size_t>(1, folded.size());  // 1 when the maps were folded before
   const auto side = static_cast<std::size_t>(channels == 1 ? values : layout.side_features());

@@ -19,7 +19,8 @@ Dataset table_dataset(const Table& table, const Column& labels, Split split, con
   dataset.train = std::move(split.train);
   dataset.validation = std::move(split.validation);
   dataset.test = std::move(split.test);
-  if (encoding.drop_first) dataset.notes.emplace_back("the first level of each category has no column, so the schema has no groups");
+  if (encoding.drop_first)
+    dataset.notes.emplace_back("the first level of each category has no column, so the schema has no groups");
   return dataset;
 }
 

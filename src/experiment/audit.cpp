@@ -19,7 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // Everything one row of results.json is made of.
 struct Row {
@@ -31,8 +33,16 @@ struct Row {
   ThreatModel threat;
 
   CellTask task(std::uint64_t seed) const {
-    return {.model = *subject.model, .explainer = *explainer, .attack = *attack, .metric = *metric, .threat = threat,
-            .schema = data.schema, .inputs = data.inputs, .targets = data.targets, .sample_ids = data.ids, .seed = seed,
+    return {.model = *subject.model,
+            .explainer = *explainer,
+            .attack = *attack,
+            .metric = *metric,
+            .threat = threat,
+            .schema = data.schema,
+            .inputs = data.inputs,
+            .targets = data.targets,
+            .sample_ids = data.ids,
+            .seed = seed,
             .select = data.trial.select};
   }
 };
@@ -55,19 +65,13 @@ std::vector<Row> make_rows(const AuditPlan& plan) {
   return rows;
 }
 
-// A gate that no row answers would pass for ever: found before any work.
-void check_gate_metrics(const AuditPlan& plan, const std::vector<Row>& rows) {
-  for (const Gate& gate : plan.gates) {
-    const bool answered = std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.metric->name() == gate.metric; });
-    if (!answered) usage_error("gate '{}': no row of this run has metric {}", gate.text, gate.metric);
-  }
-}
-
 Json to_json(const Interval& interval) {
   return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}, {"count", interval.count}};
 }
 
-Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+Json optional_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
 
 std::vector<std::int64_t> to_vector(const at::Tensor& tensor) {
   if (!tensor.defined()) return {};
@@ -140,11 +144,13 @@ Json row_json(const Row& row, const Assessment& assessment, const CellResult& re
   return json;
 }
 
-const std::vector<std::string> kColumns{"dataset",    "model",            "explainer", "attack", "metric",     "sample",
-                                        "label",      "prediction",       "confidence", "confidence_after", "norm", "value",
-                                        "chance",     "first_swap",       "label_flips", "evaluations", "iteration"};
+const std::vector<std::string> kColumns{"dataset", "model",      "explainer",   "attack",           "metric",   "sample",
+                                        "label",   "prediction", "confidence",  "confidence_after", "norm",     "value",
+                                        "chance",  "first_swap", "label_flips", "evaluations",      "iteration"};
 
-std::string number_text(double value) { return std::isnan(value) ? "" : fmt::format("{}", value); }
+std::string number_text(double value) {
+  return std::isnan(value) ? "" : fmt::format("{}", value);
+}
 
 std::string sample_lines(const Row& row, const CellResult& result, const Baseline& baseline) {
   const std::vector<std::int64_t> ids = to_vector(row.data.ids);
@@ -156,13 +162,14 @@ std::string sample_lines(const Row& row, const CellResult& result, const Baselin
   std::string lines;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const SampleOutcome& sample = result.samples[i];
-    lines += format_csv_row({row.data.name, row.subject.name, row.explainer->name(), row.attack->name(), row.metric->name(),
-                             fmt::format("{}", ids[i]), labels.empty() ? "" : fmt::format("{}", labels[i]), fmt::format("{}", predictions[i]),
-                             number_text(before.const_data_ptr<double>()[i]), number_text(after.const_data_ptr<double>()[i]),
-                             number_text(norms.const_data_ptr<double>()[i]), number_text(sample.value),
-                             baseline.chance.empty() ? "" : number_text(baseline.chance[i]),
-                             sample.first_swap < 0 ? "" : fmt::format("{}", sample.first_swap), fmt::format("{}", sample.label_flips),
-                             fmt::format("{}", sample.evaluations), fmt::format("{}", sample.iteration)});
+    lines +=
+        format_csv_row({row.data.name, row.subject.name, row.explainer->name(), row.attack->name(), row.metric->name(),
+                        fmt::format("{}", ids[i]), labels.empty() ? "" : fmt::format("{}", labels[i]),
+                        fmt::format("{}", predictions[i]), number_text(before.const_data_ptr<double>()[i]),
+                        number_text(after.const_data_ptr<double>()[i]), number_text(norms.const_data_ptr<double>()[i]),
+                        number_text(sample.value), baseline.chance.empty() ? "" : number_text(baseline.chance[i]),
+                        sample.first_swap < 0 ? "" : fmt::format("{}", sample.first_swap), fmt::format("{}", sample.label_flips),
+                        fmt::format("{}", sample.evaluations), fmt::format("{}", sample.iteration)});
   }
   return lines;
 }
@@ -181,8 +188,8 @@ std::vector<std::int64_t> worst_first(const Assessment& assessment, Direction di
   return order;
 }
 
-void write_arrays(const std::string& folder, const Row& row, const CellResult& result, const Assessment& assessment, const MapBatch& clean,
-                  const MapBatch& moved, std::int64_t count) {
+void write_arrays(const std::string& folder, const Row& row, const CellResult& result, const Assessment& assessment,
+                  const MapBatch& clean, const MapBatch& moved, std::int64_t count) {
   make_folders(folder);
   const std::vector<std::int64_t> worst = worst_first(assessment, row.metric->direction(), count);
   const at::Tensor chosen = at::tensor(worst, at::kLong);
@@ -218,7 +225,11 @@ Json model_json(const AuditModel& subject, const AuditData& data, const at::Tens
 Json data_json(const AuditData& data) {
   Json excluded = Json::array();
   for (const auto& [reason, count] : data.excluded) excluded.push_back({{"reason", reason}, {"count", count}});
-  return {{"name", data.name}, {"samples", data.inputs.size(0)}, {"excluded", excluded}, {"schema", to_json(data.schema)}, {"notes", data.notes}};
+  return {{"name", data.name},
+          {"samples", data.inputs.size(0)},
+          {"excluded", excluded},
+          {"schema", to_json(data.schema)},
+          {"notes", data.notes}};
 }
 
 Json manifest_json(const AuditPlan& plan, const std::string& started, double seconds) {
@@ -230,7 +241,8 @@ Json manifest_json(const AuditPlan& plan, const std::string& started, double sec
   json["identity"] = plan.identity;
   json["seed"] = plan.seed;
   json["tile"] = Json::object();
-  for (const AuditData& data : plan.data) json["tile"][data.name] = plan.tiles.size > 0 ? plan.tiles.size : default_tile(data.schema.layout);
+  for (const AuditData& data : plan.data)
+    json["tile"][data.name] = plan.tiles.size > 0 ? plan.tiles.size : default_tile(data.schema.layout);
   json["started"] = started;
   json["seconds"] = seconds;
   json["stages"] = Json::array();
@@ -256,11 +268,33 @@ void exclude_non_finite(AuditData& data) {
   if (data.inputs.size(0) == 0) input_error("{}: no sample is finite", data.name);
 }
 
+void check_data(const AuditData& data) {
+  for (const std::string& metric : data.trial.metrics) metrics().make(metric)->check(data.schema);
+  const auto& box = data.trial.box;
+  if (!box) return;
+  const at::Tensor outside = ((data.inputs < box->first) | (data.inputs > box->second)).flatten(1).any(1);
+  if (!outside.any().item<bool>()) return;
+  const std::int64_t first = outside.to(at::kInt).argmax().item<std::int64_t>();
+  const at::Tensor sample = data.inputs[first];
+  const double low = sample.min().item<double>();
+  input_error("{}: sample {} has value {:g}, outside the box {:g},{:g}", data.name, first,
+              low < box->first ? low : sample.max().item<double>(), box->first, box->second);
+}
+
+void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials) {
+  for (const Gate& gate : gates) {
+    const bool answered = std::any_of(trials.begin(), trials.end(), [&](const Trial& trial) {
+      return std::any_of(trial.metrics.begin(), trial.metrics.end(),
+                         [&](const std::string& metric) { return metrics().make(metric)->name() == gate.metric; });
+    });
+    if (!answered) usage_error("gate '{}': no row of this run has metric {}", gate.text, gate.metric);
+  }
+}
+
 Json run_audit(const AuditPlan& plan, const std::string& folder) {
   const std::string started = utc_now();
   const Clock::time_point start = Clock::now();
   const std::vector<Row> rows = make_rows(plan);
-  check_gate_metrics(plan, rows);
 
   AuditPlan timed = plan;  // gains the time of each stage for the manifest
   Json results{{"kind", "audit"}, {"title", plan.title}, {"models", Json::array()}, {"rows", Json::array()}};
@@ -280,7 +314,7 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
       const Row& row = rows[index];
       progress.note(fmt::format("{} {} {}", row.subject.name, row.explainer->name(), row.attack->name()));
       const Clock::time_point cell_start = Clock::now();
-      const TileStore store(tile_folder(folder, index));
+      const TileStore store(tile_folder(folder, index));  // run_cell verifies what it gives
       const CellResult result = run_cell(row.task(plan.seed), plan.tiles, &progress, &store);
 
       const MapBatch clean = fold_maps(result.original_maps, row.data.schema);
@@ -292,12 +326,15 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
         level = baselines.emplace(key, baseline(*row.metric, clean, classes, {.seed = plan.seed})).first;
       }
       const Assessment assessment = assess(*row.metric, clean, moved, level->second, plan.seed);
+      warn_of_ties(assessment);
       const std::string arrays = fmt::format("arrays/{:04}", index);
       results["rows"].push_back(row_json(row, assessment, result, arrays));
       lines += sample_lines(row, result, level->second);
-      write_arrays(folder + "/" + arrays, row, result, assessment, clean, moved, plan.keep_arrays ? row.data.inputs.size(0) : plan.worst);
-      timed.stages.emplace_back(fmt::format("{}: {} {} {}", row.subject.name, row.explainer->name(), row.attack->name(), row.metric->name()),
-                                seconds_since(cell_start));
+      write_arrays(folder + "/" + arrays, row, result, assessment, clean, moved,
+                   plan.keep_arrays ? row.data.inputs.size(0) : plan.worst);
+      timed.stages.emplace_back(
+          fmt::format("{}: {} {} {}", row.subject.name, row.explainer->name(), row.attack->name(), row.metric->name()),
+          seconds_since(cell_start));
     }
   }
   results["gates"] = check_gates(plan.gates, results["rows"]);

@@ -41,7 +41,8 @@ Trial read_trial(const ConfigTable& table, const Trial& fallback) {
   trial.epsilon = threat.real("epsilon", fallback.epsilon, at_least(0));
   if (threat.has("box")) {
     const std::vector<double> box = threat.reals("box", std::nullopt);
-    if (box.size() != 2 || box[0] >= box[1]) usage_error("{}: must be two numbers, the first below the second", threat.where("box"));
+    if (box.size() != 2 || box[0] >= box[1])
+      usage_error("{}: must be two numbers, the first below the second", threat.where("box"));
     trial.box = std::pair(box[0], box[1]);
   }
   return trial;
@@ -80,7 +81,8 @@ std::string resolve_model_path(const std::string& file, const std::string& folde
   const std::size_t colon = file.find(':');
   const std::string path = colon == std::string::npos ? file : file.substr(colon + 1);
   if (path == "pretrained" || std::filesystem::path(path).is_absolute()) return file;
-  return file.substr(0, colon == std::string::npos ? 0 : colon + 1) + (std::filesystem::path(folder) / path).lexically_normal().string();
+  return file.substr(0, colon == std::string::npos ? 0 : colon + 1) +
+         (std::filesystem::path(folder) / path).lexically_normal().string();
 }
 
 AuditConfig::ModelEntry read_model(const ConfigTable& table, const AuditConfig& config, const std::string& folder) {
@@ -95,7 +97,8 @@ AuditConfig::ModelEntry read_model(const ConfigTable& table, const AuditConfig& 
   entry.dataset = find_dataset(table, config.datasets);
   entry.training.seed = config.seed;
   if (table.has("file")) {
-    if (table.has("architecture")) usage_error("{}: a model has a file or an architecture to train, not both", table.where("architecture"));
+    if (table.has("architecture"))
+      usage_error("{}: a model has a file or an architecture to train, not both", table.where("architecture"));
     entry.file = resolve_model_path(table.text("file", std::nullopt), folder);
   } else {
     read_model_and_training(table, table, entry.training);
@@ -119,10 +122,12 @@ AuditData make_data(const AuditConfig::DatasetEntry& entry, const Dataset& datas
   data.labels = dataset.labels_of(rows);
   data.ids = at::tensor(rows, at::kLong);
   exclude_non_finite(data);
+  check_data(data);
   return data;
 }
 
-AuditModel train_model(const AuditConfig::ModelEntry& entry, const Dataset& dataset, const std::string& folder, const TileOptions& tiles, at::Device device) {
+AuditModel train_model(const AuditConfig::ModelEntry& entry, const Dataset& dataset, const std::string& folder,
+                       const TileOptions& tiles, at::Device device) {
   TrainOptions options = entry.training;
   options.folder = folder + "/models/" + entry.name;
   options.device = device;
@@ -132,7 +137,10 @@ AuditModel train_model(const AuditConfig::ModelEntry& entry, const Dataset& data
   const std::string weights = options.folder + "/model.safetensors";
   save_network(weights, result.network, result.architecture);
   AuditModel model{.name = entry.name, .data = entry.dataset};
-  model.facts = {{"model", result.architecture}, {"recipe", result.options.recipe}, {"epochs", result.history.size()}, {"parameters", result.network.parameter_count()}};
+  model.facts = {{"model", result.architecture},
+                 {"recipe", result.options.recipe},
+                 {"epochs", result.history.size()},
+                 {"parameters", result.network.parameter_count()}};
   model.model = load_model(parse_method_call(result.architecture).name + ":" + weights, device);
   return model;
 }
@@ -157,7 +165,8 @@ AuditConfig read_audit_config(const Config& config) {
   for (const ConfigTable& table : root.tables("dataset")) {
     AuditConfig::DatasetEntry entry = read_dataset(table, shared, samples);
     for (const AuditConfig::DatasetEntry& other : result.datasets) {
-      if (other.label == entry.label) usage_error("{}: two datasets are called '{}'; give one a label", table.where("name"), entry.label);
+      if (other.label == entry.label)
+        usage_error("{}: two datasets are called '{}'; give one a label", table.where("name"), entry.label);
     }
     result.datasets.push_back(std::move(entry));
   }
@@ -165,18 +174,21 @@ AuditConfig read_audit_config(const Config& config) {
   for (const ConfigTable& table : root.tables("model")) result.models.push_back(read_model(table, result, config.folder()));
   if (result.models.empty()) usage_error("{}: there is no [[model]]", root.where("model"));
   for (const std::string& gate : root.texts("gates", std::vector<std::string>{})) result.gates.push_back(parse_gate(gate));
+  std::vector<Trial> trials;
+  for (const AuditConfig::DatasetEntry& entry : result.datasets) trials.push_back(entry.trial);
+  check_gates_answered(result.gates, trials);
   config.finish();
   result.resolved = config.resolved();
   return result;
 }
 
-Json identity_of(const AuditConfig& config, const TileOptions& tiles) {
-  Json files = Json::object();
-  for (const AuditConfig::ModelEntry& model : config.models) {
-    const std::string path = model.file.substr(model.file.find(':') == std::string::npos ? 0 : model.file.find(':') + 1);
-    if (!model.file.empty() && file_exists(path)) files[model.file] = sha256_of_file(path);
-  }
-  return {{"holdfast", kVersion}, {"config", config.resolved}, {"tile", tiles.size}, {"files", files}};
+Json identity_of(const AuditConfig& config, const TileOptions& tiles, at::Device device) {
+  std::vector<std::string> files;
+  for (const AuditConfig::ModelEntry& model : config.models) files.push_back(model_file(model.file));
+  Json json{{"config", config.resolved}};
+  json["config"].erase("gates");  // they change no result: other gates may be held against a finished run
+  json.update(run_conditions(tiles.size, device, files));
+  return json;
 }
 
 AuditPlan prepare_audit(const AuditConfig& config, const std::string& folder, const TileOptions& tiles, at::Device device) {
@@ -190,7 +202,8 @@ AuditPlan prepare_audit(const AuditConfig& config, const std::string& folder, co
   }
   for (const AuditConfig::ModelEntry& entry : config.models) {
     const auto start = std::chrono::steady_clock::now();
-    plan.models.push_back(entry.file.empty() ? train_model(entry, loaded[entry.dataset], folder, tiles, device) : load_audit_model(entry, device));
+    plan.models.push_back(entry.file.empty() ? train_model(entry, loaded[entry.dataset], folder, tiles, device)
+                                             : load_audit_model(entry, device));
     plan.stages.emplace_back((entry.file.empty() ? "train " : "load ") + entry.name, seconds_since(start));
   }
   return plan;

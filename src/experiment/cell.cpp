@@ -2,6 +2,7 @@
 
 #include "holdfast/attack/verify.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/log.h"
 #include "holdfast/core/safetensors.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/tiles.h"
@@ -21,9 +22,13 @@ std::int64_t tile_size(const TileOptions& tiles, const Layout& layout) {
   return tiles.size > 0 ? tiles.size : default_tile(layout);
 }
 
-at::Tensor rows(const at::Tensor& tensor, const Tile& tile) { return tensor.slice(0, tile.begin, tile.end); }
+at::Tensor rows(const at::Tensor& tensor, const Tile& tile) {
+  return tensor.slice(0, tile.begin, tile.end);
+}
 
-at::Tensor on_device(const at::Tensor& tensor, const Model& model) { return tensor.to(model.device()); }
+at::Tensor on_device(const at::Tensor& tensor, const Model& model) {
+  return tensor.to(model.device());
+}
 
 at::Tensor inputs_for(const at::Tensor& inputs, const Tile& tile, const Model& model) {
   return rows(inputs, tile).to(at::TensorOptions().device(model.device()).dtype(model.dtype())).contiguous();
@@ -35,17 +40,26 @@ at::Tensor targets_for(const at::Tensor& targets, const Tile& tile, const Model&
   return predicted_class(model.logits(inputs));
 }
 
-at::Tensor to_cpu(const at::Tensor& tensor) { return tensor.detach().cpu().contiguous(); }
+at::Tensor to_cpu(const at::Tensor& tensor) {
+  return tensor.detach().cpu().contiguous();
+}
 
 CellResult run_tile(const CellTask& task, const Tile& tile) {
   const at::Tensor inputs = inputs_for(task.inputs, tile, task.model);
   const at::Tensor targets = targets_for(task.targets, tile, task.model, inputs);
   const at::Tensor ids = rows(task.sample_ids, tile);
-  const AttackTask attack_task{.model = task.model, .explainer = task.explainer, .metric = task.metric, .threat = task.threat,
-                               .schema = task.schema, .inputs = inputs, .targets = targets, .sample_ids = ids,
-                               .seed = task.seed, .select = task.select, .trace = task.trace};
+  const AttackTask attack_task{.model = task.model,
+                               .explainer = task.explainer,
+                               .metric = task.metric,
+                               .threat = task.threat,
+                               .schema = task.schema,
+                               .inputs = inputs,
+                               .targets = targets,
+                               .sample_ids = ids,
+                               .seed = task.seed,
+                               .select = task.select,
+                               .trace = task.trace};
   AttackResult result = task.attack.run(attack_task);
-  verify(task.model, task.threat, inputs, result.perturbed, ids, task.attack.name());
   return {.targets = to_cpu(targets),
           .perturbed = to_cpu(result.perturbed),
           .original_maps = to_cpu(result.original.maps),
@@ -55,6 +69,37 @@ CellResult run_tile(const CellTask& task, const Tile& tile) {
           .logits = to_cpu(result.original.logits),
           .moved_logits = to_cpu(result.moved.logits),
           .samples = std::move(result.samples)};
+}
+
+// Stored tiles too: a file may have been changed.
+void verify_tile(const CellTask& task, const Tile& tile, const CellResult& result) {
+  const at::Tensor inputs = inputs_for(task.inputs, tile, task.model);
+  verify(task.model, task.threat, inputs, result.perturbed.to(inputs.options()), rows(task.sample_ids, tile), task.attack.name());
+}
+
+// A map that is zero everywhere ranks nothing and cannot be moved: as a result it would pass for perfectly robust.
+void check_maps(const at::Tensor& maps, const std::string& explainer, const std::string& model) {
+  const std::int64_t samples = maps.size(0);
+  const std::int64_t empty = samples - maps.flatten(1).ne(0).any(1).sum().item<std::int64_t>();
+  if (empty == samples) {
+    input_error("{}: every explanation of {} is zero; its output has no gradient by its inputs", explainer, model);
+  }
+  if (empty > 0) log_warning("{}: {} of {} explanations are zero everywhere and rank nothing", explainer, empty, samples);
+}
+
+// What a sample gets must not depend on the samples beside it, or results would depend on the tile.
+void check_samples_apart(const Model& model, const at::Tensor& inputs) {
+  const at::NoGradGuard no_grad;
+  const std::int64_t samples = std::min<std::int64_t>(inputs.size(0), 3);
+  const at::Tensor batch = inputs_for(inputs, {.begin = 0, .end = samples}, model);
+  const at::Tensor together = model.logits(batch).to(at::kDouble);
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const at::Tensor alone = model.logits(batch.slice(0, i, i + 1)).to(at::kDouble);
+    const double scale = 1 + alone.abs().max().item<double>();
+    if ((alone[0] - together[i]).abs().max().item<double>() > 1e-3 * scale) {
+      input_error("{}: its output for a sample depends on the other samples of the batch", model.name());
+    }
+  }
 }
 
 // The tensors of a result by name, for storing and joining.
@@ -70,12 +115,18 @@ std::vector<std::pair<const char*, at::Tensor CellResult::*>> tensor_fields() {
 }
 
 Json outcome_to_json(const SampleOutcome& sample) {
-  return {{"value", sample.value},         {"first_swap", sample.first_swap},   {"label_flips", sample.label_flips},
-          {"evaluations", sample.evaluations}, {"iteration", sample.iteration}, {"trace", sample.trace}};
+  return {{"value", sample.value},
+          {"first_swap", sample.first_swap},
+          {"label_flips", sample.label_flips},
+          {"evaluations", sample.evaluations},
+          {"iteration", sample.iteration},
+          {"trace", sample.trace}};
 }
 
 // Undefined values are null in JSON.
-double number_or_nan(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
+double number_or_nan(const Json& json) {
+  return json.is_null() ? std::nan("") : json.get<double>();
+}
 
 SampleOutcome outcome_from_json(const Json& json) {
   SampleOutcome sample{.value = number_or_nan(json.at("value")),
@@ -95,18 +146,25 @@ CellResult join(std::vector<CellResult> tiles) {
     whole.*field = at::cat(parts);
   }
   for (CellResult& tile : tiles) {
-    whole.samples.insert(whole.samples.end(), std::make_move_iterator(tile.samples.begin()), std::make_move_iterator(tile.samples.end()));
+    whole.samples.insert(whole.samples.end(), std::make_move_iterator(tile.samples.begin()),
+                         std::make_move_iterator(tile.samples.end()));
   }
   return whole;
 }
 
 }  // namespace
 
-TileStore::TileStore(std::string folder) : folder_(std::move(folder)) { make_folders(folder_); }
+TileStore::TileStore(std::string folder) : folder_(std::move(folder)) {
+  make_folders(folder_);
+}
 
-std::string TileStore::path(std::int64_t tile) const { return fmt::format("{}/{:06}.safetensors", folder_, tile); }
+std::string TileStore::path(std::int64_t tile) const {
+  return fmt::format("{}/{:06}.safetensors", folder_, tile);
+}
 
-bool TileStore::has(std::int64_t tile) const { return file_exists(path(tile)); }
+bool TileStore::has(std::int64_t tile) const {
+  return file_exists(path(tile));
+}
 
 CellResult TileStore::load(std::int64_t tile) const {
   TensorFile file = read_safetensors(path(tile));
@@ -141,11 +199,20 @@ std::int64_t default_tile(const Layout& layout) {
 
 void check_cell(const CellTask& task) {
   task.explainer.check(task.model);
+  check_samples_apart(task.model, task.inputs);
   task.metric.check(task.schema);
   // Predicted classes are not known yet; which class is explained decides nothing here.
   const at::Tensor targets = task.targets.defined() ? task.targets : at::zeros({task.inputs.size(0)}, at::kLong);
-  task.attack.check({.model = task.model, .explainer = task.explainer, .metric = task.metric, .threat = task.threat, .schema = task.schema,
-                     .inputs = task.inputs, .targets = targets, .sample_ids = task.sample_ids, .seed = task.seed, .select = task.select,
+  task.attack.check({.model = task.model,
+                     .explainer = task.explainer,
+                     .metric = task.metric,
+                     .threat = task.threat,
+                     .schema = task.schema,
+                     .inputs = task.inputs,
+                     .targets = targets,
+                     .sample_ids = task.sample_ids,
+                     .seed = task.seed,
+                     .select = task.select,
                      .trace = task.trace});
 }
 
@@ -162,9 +229,12 @@ CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* pr
       result = run_tile(task, tile);
       if (store != nullptr) store->save(tile.index, result);
     }
+    verify_tile(task, tile, result);
     if (progress != nullptr) progress->advance(tile.size());
   });
-  return join(std::move(results));
+  CellResult whole = join(std::move(results));
+  check_maps(whole.original_maps, task.explainer.name(), task.model.name());
+  return whole;
 }
 
 at::Tensor predict(const Model& model, const at::Tensor& inputs, const Layout& layout, const TileOptions& tiles) {
@@ -182,6 +252,7 @@ ExplainedBatch explain_all(const Model& model, const Explainer& explainer, const
                            const at::Tensor& targets, const at::Tensor& sample_ids, std::uint64_t seed, const TileOptions& tiles,
                            Progress* progress) {
   explainer.check(model);
+  check_samples_apart(model, inputs);
   const std::int64_t samples = inputs.size(0);
   const std::int64_t size = tile_size(tiles, schema.layout);
   std::vector<ExplainedBatch> parts(static_cast<std::size_t>(tile_count(samples, size)));
@@ -190,8 +261,8 @@ ExplainedBatch explain_all(const Model& model, const Explainer& explainer, const
     const at::Tensor classes = targets_for(targets, tile, model, x);
     const Explanation explanation = explainer.attribute(
         {.model = model, .inputs = x, .targets = classes, .sample_ids = rows(sample_ids, tile), .seed = seed, .schema = &schema});
-    parts[static_cast<std::size_t>(tile.index)] = {to_cpu(explanation.maps), to_cpu(explanation.log_scale), to_cpu(explanation.logits),
-                                                   to_cpu(classes)};
+    parts[static_cast<std::size_t>(tile.index)] = {to_cpu(explanation.maps), to_cpu(explanation.log_scale),
+                                                   to_cpu(explanation.logits), to_cpu(classes)};
     if (progress != nullptr) progress->advance(tile.size());
   });
   const auto whole = [&](at::Tensor ExplainedBatch::*field) {
@@ -199,7 +270,9 @@ ExplainedBatch explain_all(const Model& model, const Explainer& explainer, const
     for (const ExplainedBatch& part : parts) tensors.push_back(part.*field);
     return at::cat(tensors);
   };
-  return {whole(&ExplainedBatch::maps), whole(&ExplainedBatch::log_scale), whole(&ExplainedBatch::logits), whole(&ExplainedBatch::targets)};
+  check_maps(whole(&ExplainedBatch::maps), explainer.name(), model.name());
+  return {whole(&ExplainedBatch::maps), whole(&ExplainedBatch::log_scale), whole(&ExplainedBatch::logits),
+          whole(&ExplainedBatch::targets)};
 }
 
 MapBatch fold_maps(const at::Tensor& maps, const Schema& schema) {

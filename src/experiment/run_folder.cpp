@@ -16,8 +16,12 @@
 namespace holdfast {
 namespace {
 
-std::string plan_path(const std::string& folder) { return folder + "/tiles/plan.json"; }
-std::string manifest_path(const std::string& folder) { return folder + "/manifest.json"; }
+std::string plan_path(const std::string& folder) {
+  return folder + "/tiles/plan.json";
+}
+std::string manifest_path(const std::string& folder) {
+  return folder + "/manifest.json";
+}
 
 std::string processor_name() {
   if (!file_exists("/proc/cpuinfo")) return "unknown";
@@ -40,10 +44,16 @@ void claim_run_folder(const std::string& folder, const Json& identity) {
   check_writable_folder(folder);
   for (const std::string& path : {plan_path(folder), manifest_path(folder)}) {
     if (!file_exists(path)) continue;
-    const Json file = read_json(path);
+    Json file;
+    try {
+      file = read_json(path);
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("{}; remove the folder {} and run again", error.what(), folder));
+    }
     const Json theirs = path == manifest_path(folder) ? file.value("identity", Json()) : file;
     if (theirs != identity) {
-      usage_error("{} holds another run (it differs at {}); choose another --out or remove the folder", folder, first_difference(identity, theirs));
+      usage_error("{} holds another run (it differs at {}); choose another --out or remove the folder", folder,
+                  first_difference(identity, theirs));
     }
     return;
   }
@@ -54,21 +64,41 @@ void claim_run_folder(const std::string& folder, const Json& identity) {
   write_json(plan_path(folder), identity);
 }
 
-bool run_is_complete(const std::string& folder) { return file_exists(manifest_path(folder)); }
+Json run_conditions(std::int64_t tile, at::Device device, const std::vector<std::string>& files) {
+  Json sums = Json::object();
+  for (const std::string& path : files) {
+    if (!path.empty() && file_exists(path)) sums[path] = sha256_of_file(path);
+  }
+  return {{"holdfast", kVersion},
+          {"torch", TORCH_VERSION},
+          {"device", at::Device(device.type()).str()},
+          {"tile", tile},
+          {"files", sums}};
+}
 
-std::string tile_folder(const std::string& folder, std::size_t cell) { return fmt::format("{}/tiles/{:04}", folder, cell); }
+bool run_is_complete(const std::string& folder) {
+  return file_exists(manifest_path(folder));
+}
 
-void remove_tiles(const std::string& folder) { remove_folder(folder + "/tiles"); }
+std::string tile_folder(const std::string& folder, std::size_t cell) {
+  return fmt::format("{}/tiles/{:04}", folder, cell);
+}
+
+void remove_tiles(const std::string& folder) {
+  remove_folder(folder + "/tiles");
+}
 
 Json machine_facts(int threads, const std::string& device) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   return {{"holdfast", kVersion},
           {"versions", {{"torch", TORCH_VERSION}, {"compiler", kCompiler}}},
-          {"hardware", {{"cpu", processor_name()}, {"cores", cores}, {"threads", threads > 0 ? threads : cores}, {"device", device}}}};
+          {"hardware",
+           {{"cpu", processor_name()}, {"cores", cores}, {"threads", threads > 0 ? threads : cores}, {"device", device}}}};
 }
 
 std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
 }  // namespace holdfast

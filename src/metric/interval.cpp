@@ -33,6 +33,8 @@ Interval mean_interval(std::span<const double> values, std::uint64_t seed) {
     const double nothing = std::numeric_limits<double>::quiet_NaN();
     return {nothing, nothing, nothing, 0};
   }
+  const double nothing_known = std::numeric_limits<double>::quiet_NaN();
+  if (defined.size() == 1) return {defined[0], nothing_known, nothing_known, 1};
   RandomStream stream(seed, "bootstrap");
   std::vector<double> means(kResamples);
   for (double& mean : means) {

@@ -1,5 +1,7 @@
 #include "holdfast/metric/levels.h"
 
+#include "holdfast/core/log.h"
+
 #include <cmath>
 #include <limits>
 #include <map>
@@ -132,6 +134,12 @@ Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& p
   result.distinct_top_sets = baseline.distinct_top_sets;
   result.tied_share = baseline.tied_share;
   return result;
+}
+
+void warn_of_ties(const Assessment& assessment) {
+  if (assessment.tied_share == 0) return;
+  log_warning("{}: in {:.0f} % of the samples the k-th value is tied; there the order of the features decides, not the model",
+              assessment.metric, 100 * assessment.tied_share);
 }
 
 Json to_json(const Assessment& assessment) {

@@ -109,6 +109,12 @@ void save_network(const std::string& path, const Network& network, const std::st
   write_safetensors(path, file);
 }
 
+std::string model_file(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::string file = colon == std::string::npos ? text : text.substr(colon + 1);
+  return colon != std::string::npos && file == "pretrained" ? "" : file;
+}
+
 std::unique_ptr<Model> load_model(const std::string& text, at::Device device) {
   auto model = load(text, device);
   model->set_name(text);

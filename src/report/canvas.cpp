@@ -17,8 +17,9 @@ namespace {
 // HOLDFAST_FONT, else what Debian and its relatives install.
 std::string font_path() {
   if (const char* chosen = std::getenv("HOLDFAST_FONT")) return chosen;
-  for (const char* path : {"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "/usr/share/fonts/dejavu/DejaVuSans.ttf",
-                           "/usr/share/fonts/TTF/DejaVuSans.ttf", "/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf"}) {
+  for (const char* path :
+       {"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "/usr/share/fonts/dejavu/DejaVuSans.ttf",
+        "/usr/share/fonts/TTF/DejaVuSans.ttf", "/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf"}) {
     if (file_exists(path)) return path;
   }
   return "";
@@ -32,7 +33,8 @@ class Font {
     return font;
   }
 
-  // Calls glyph(bitmap, left, top) for each letter with the pen's place; returns the advance. Bytes beyond ASCII are decoded as UTF-8.
+  // Calls glyph(bitmap, left, top) for each letter with the pen's place; returns the advance. Bytes beyond ASCII are decoded as
+  // UTF-8.
   template <class Glyph>
   std::int64_t each_glyph(const std::string& text, std::int64_t size, const Glyph& glyph) {
     const std::lock_guard lock(mutex_);
@@ -71,7 +73,8 @@ class Font {
 
 }  // namespace
 
-Canvas::Canvas(std::int64_t height, std::int64_t width, Colour background) : image_{.height = height, .width = width, .channels = 3, .pixels = {}} {
+Canvas::Canvas(std::int64_t height, std::int64_t width, Colour background)
+    : image_{.height = height, .width = width, .channels = 3, .pixels = {}} {
   image_.pixels.resize(static_cast<std::size_t>(3 * height * width));
   rectangle(0, 0, height, width, background);
 }
@@ -94,7 +97,8 @@ void Canvas::picture(std::int64_t top, std::int64_t left, const Image& image, st
   for (std::int64_t row = 0; row < image.height; ++row) {
     for (std::int64_t column = 0; column < image.width; ++column) {
       const std::size_t at = static_cast<std::size_t>(3 * (row * image.width + column));
-      rectangle(top + row * scale, left + column * scale, scale, scale, {image.pixels[at], image.pixels[at + 1], image.pixels[at + 2]});
+      rectangle(top + row * scale, left + column * scale, scale, scale,
+                {image.pixels[at], image.pixels[at + 1], image.pixels[at + 2]});
     }
   }
 }

@@ -48,7 +48,9 @@ struct Canvas {
   const Layout& layout_;
 };
 
-std::uint8_t level(double value) { return static_cast<std::uint8_t>(std::lround(255 * std::clamp(value, 0.0, 1.0))); }
+std::uint8_t level(double value) {
+  return static_cast<std::uint8_t>(std::lround(255 * std::clamp(value, 0.0, 1.0)));
+}
 
 // The colour of a feature of the input: its channels, one repeated when there is one.
 Colour input_colour(const Layout& layout, std::span<const double> input, std::int64_t feature) {
@@ -58,7 +60,8 @@ Colour input_colour(const Layout& layout, std::span<const double> input, std::in
   Colour colour{};
   for (std::int64_t channel = 0; channel < 3; ++channel) {
     const std::int64_t source = layout.channels >= 3 ? channel : 0;
-    colour[static_cast<std::size_t>(channel)] = level(input[static_cast<std::size_t>((side * layout.channels + source) * area + place)]);
+    colour[static_cast<std::size_t>(channel)] =
+        level(input[static_cast<std::size_t>((side * layout.channels + source) * area + place)]);
   }
   return colour;
 }
@@ -69,11 +72,15 @@ double largest(std::span<const double> values) {
   return result > 0 ? result : 1;
 }
 
-bool contains(std::span<const std::int64_t> set, std::int64_t value) { return std::find(set.begin(), set.end(), value) != set.end(); }
+bool contains(std::span<const std::int64_t> set, std::int64_t value) {
+  return std::find(set.begin(), set.end(), value) != set.end();
+}
 
 }  // namespace
 
-bool is_drawable(const Layout& layout) { return layout.kind != Layout::Kind::kVector; }
+bool is_drawable(const Layout& layout) {
+  return layout.kind != Layout::Kind::kVector;
+}
 
 Image draw_input(const Layout& layout, std::span<const double> input) {
   HOLDFAST_CHECK(is_drawable(layout));
@@ -82,7 +89,8 @@ Image draw_input(const Layout& layout, std::span<const double> input) {
   Image image = canvas.blank(graph ? diverging(0) : Colour{0, 0, 0});
   const double scale = graph ? largest(input) : 1;
   for (std::int64_t feature = 0; feature < layout.features(); ++feature) {
-    canvas.paint(image, feature, graph ? diverging(input[static_cast<std::size_t>(feature)] / scale) : input_colour(layout, input, feature));
+    canvas.paint(image, feature,
+                 graph ? diverging(input[static_cast<std::size_t>(feature)] / scale) : input_colour(layout, input, feature));
   }
   return image;
 }
@@ -98,7 +106,8 @@ Image draw_heat(const Layout& layout, std::span<const double> folded) {
   return image;
 }
 
-Image draw_change(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> before, std::span<const std::int64_t> after) {
+Image draw_change(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> before,
+                  std::span<const std::int64_t> after) {
   Image image = draw_input(layout, input);
   // Pale grey, so that the marks stand out.
   for (std::size_t i = 0; i < image.pixels.size(); i += 3) {

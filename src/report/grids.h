@@ -18,6 +18,7 @@ Image draw_input(const Layout& layout, std::span<const double> input);
 // Folded magnitudes, scaled to the largest.
 Image draw_heat(const Layout& layout, std::span<const double> folded);
 // The input in grey, with the features of the top sets over it: kept, lost and new.
-Image draw_change(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> before, std::span<const std::int64_t> after);
+Image draw_change(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> before,
+                  std::span<const std::int64_t> after);
 
 }  // namespace holdfast

@@ -32,7 +32,8 @@ std::map<std::vector<std::string>, std::size_t> row_index(const Json& results) {
 
 Json read_samples(const std::string& folder, const Json& results) {
   const std::string path = folder + "/samples.csv";
-  if (!file_exists(path)) input_error("{}: samples.csv is missing; only a complete run of `holdfast audit` can be reported", folder);
+  if (!file_exists(path))
+    input_error("{}: samples.csv is missing; only a complete run of `holdfast audit` can be reported", folder);
   const CsvTable table = read_csv(path);
   const auto index = row_index(results);
   const std::size_t sample = table.column("sample", path), value = table.column("value", path);
@@ -58,13 +59,20 @@ Schema schema_of(const Json& manifest, const std::string& dataset, const std::st
 Json run_data(const std::string& folder) {
   const Json manifest = read_run_json(folder, "manifest.json");
   const Json results = read_run_json(folder, "results.json");
+  if (const std::string kind = results.value("kind", "audit"); kind != "audit") {
+    input_error("{} holds a run of `holdfast {}`; only audits can be reported", folder, kind);
+  }
   try {
     Json worst = Json::array();
     for (const Json& row : results.at("rows")) {
       const Schema schema = schema_of(manifest, row.at("dataset"), folder + "/manifest.json");
       worst.push_back(worst_samples(folder + "/" + row.at("arrays").get<std::string>(), schema));
     }
-    return {{"folder", folder}, {"manifest", manifest}, {"results", results}, {"samples", read_samples(folder, results)}, {"worst", worst}};
+    return {{"folder", folder},
+            {"manifest", manifest},
+            {"results", results},
+            {"samples", read_samples(folder, results)},
+            {"worst", worst}};
   } catch (const Json::exception& error) {
     input_error("{}: results.json or manifest.json is not of a run of this version: {}", folder, error.what());
   }
@@ -105,7 +113,8 @@ void write_report(const std::vector<std::string>& run_folders, const std::string
   for (const std::string& folder : run_folders) runs.push_back(run_data(folder));
   const std::string title = runs.empty() ? "Holdfast" : runs[0].at("results").value("title", "Holdfast");
   std::string html =
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width\">\n<title>" +
       escape_html(title) + "</title>\n</head>\n<body>\n<script type=\"application/json\" id=\"holdfast-data\">";
   html += script_safe(runs.dump());
   html += "</script>\n<script>";

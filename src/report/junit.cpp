@@ -9,17 +9,34 @@ std::string escape_xml(const std::string& text) {
   std::string result;
   for (const char letter : text) {
     switch (letter) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      default: result += letter;
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += letter;
     }
   }
   return result;
 }
 
 }  // namespace
+
+std::string missed_row(const Json& results, const Json& gate_row) {
+  const Json& row = results.at("rows").at(gate_row.at("row").get<std::size_t>());
+  const Json& value = gate_row.at("value");
+  return fmt::format("{}, {}, {}: {}", row.at("model").get<std::string>(), row.at("explainer").get<std::string>(),
+                     row.at("attack").get<std::string>(),
+                     value.is_null() ? "undefined" : fmt::format("{:.4f}", value.get<double>()));
+}
 
 std::string junit_xml(const Json& results) {
   const Json& gates = results.at("gates");
@@ -36,14 +53,15 @@ std::string junit_xml(const Json& results) {
     std::string values;
     for (const Json& row : gate.at("rows")) {
       if (row.at("met").get<bool>()) continue;
-      values += fmt::format("{}row {}: {}", values.empty() ? "" : ", ", row.at("row").get<std::size_t>(),
-                            row.at("value").is_null() ? "undefined" : fmt::format("{:.4f}", row.at("value").get<double>()));
+      values += fmt::format("{}{}", values.empty() ? "" : ", ", missed_row(results, row));
     }
-    cases += fmt::format("    <testcase classname=\"holdfast\" name=\"{}\">\n      <failure message=\"not met: {}\"/>\n    </testcase>\n", name,
-                         escape_xml(values));
+    cases += fmt::format(
+        "    <testcase classname=\"holdfast\" name=\"{}\">\n      <failure message=\"not met: {}\"/>\n    </testcase>\n", name,
+        escape_xml(values));
   }
   return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n{}  "
+      "</testsuite>\n</testsuites>\n",
       escape_xml(suite), gates.size(), failures, cases);
 }
 

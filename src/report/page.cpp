@@ -6,7 +6,8 @@ __asm__(
     ".global holdfast_page_begin\n"
     ".global holdfast_page_end\n"
     "holdfast_page_begin:\n"
-    ".incbin \"" HOLDFAST_PAGE_FILE "\"\n"
+    ".incbin \"" HOLDFAST_PAGE_FILE
+    "\"\n"
     "holdfast_page_end:\n"
     ".byte 0\n"
     ".previous\n");

@@ -21,12 +21,14 @@ Colour interpolate(std::span<const Colour> stops, double share) {
 }  // namespace
 
 Colour sequential(double share) {
-  static constexpr std::array<Colour, 6> kStops{{{8, 8, 26}, {60, 20, 90}, {138, 38, 100}, {212, 72, 66}, {249, 149, 41}, {252, 240, 166}}};
+  static constexpr std::array<Colour, 6> kStops{
+      {{8, 8, 26}, {60, 20, 90}, {138, 38, 100}, {212, 72, 66}, {249, 149, 41}, {252, 240, 166}}};
   return interpolate(kStops, share);
 }
 
 Colour diverging(double share) {
-  static constexpr std::array<Colour, 5> kStops{{{24, 78, 158}, {122, 174, 218}, {247, 247, 247}, {235, 140, 110}, {170, 30, 40}}};
+  static constexpr std::array<Colour, 5> kStops{
+      {{24, 78, 158}, {122, 174, 218}, {247, 247, 247}, {235, 140, 110}, {170, 30, 40}}};
   return interpolate(kStops, (share + 1) / 2);
 }
 

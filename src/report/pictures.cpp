@@ -45,7 +45,8 @@ Image draw_bars(std::span<const double> map, const Schema& schema) {
   for (const std::int64_t feature : order) names = std::max(names, Canvas::text_width(schema.feature_name(feature), kTextSize));
 
   const double longest = order.empty() || magnitude(order[0]) == 0 ? 1 : magnitude(order[0]);
-  Canvas canvas(static_cast<std::int64_t>(order.size()) * kRow + 2 * kMarginPixels, names + kLongest + kNumber + 4 * kMarginPixels, kPaper);
+  Canvas canvas(static_cast<std::int64_t>(order.size()) * kRow + 2 * kMarginPixels,
+                names + kLongest + kNumber + 4 * kMarginPixels, kPaper);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::int64_t top = kMarginPixels + static_cast<std::int64_t>(i) * kRow, middle = top + kRow / 2;
     const std::string name = schema.feature_name(order[i]);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "holdfast/report/junit.h"
+
 namespace holdfast {
 namespace {
 
@@ -13,7 +15,8 @@ std::size_t characters(const std::string& text) {
 }
 
 bool looks_like_number(const std::string& text) {
-  return text.empty() || text == "-" || std::isdigit(static_cast<unsigned char>(text.front())) || (text.front() == '-' && text.size() > 1);
+  return text.empty() || text == "-" || std::isdigit(static_cast<unsigned char>(text.front())) ||
+         (text.front() == '-' && text.size() > 1);
 }
 
 std::string pad(const std::string& text, std::size_t width, bool right) {
@@ -30,6 +33,7 @@ std::string number(const Json& row, const char* key, int digits = 3) {
 
 std::string interval(const Json& row) {
   if (!row.at("mean").is_number()) return "-";
+  if (!row.at("low").is_number()) return number(row, "mean");  // a single sample
   return fmt::format("{} [{}, {}]", number(row, "mean"), number(row, "low"), number(row, "high"));
 }
 
@@ -75,9 +79,13 @@ std::string results_table(const Json& results) {
     rows.push_back({row.at("dataset"), row.at("model"), row.at("explainer"), row.at("attack"), row.at("metric"), interval(row),
                     number(row, "chance"), number(row, "between"), number(row, "adjusted"), number(row, "specific")});
   }
-  std::string text = text_table({"dataset", "model", "explainer", "attack", "metric", "value [95 %]", "chance", "between", "adjusted", "specific"}, rows);
+  std::string text = text_table(
+      {"dataset", "model", "explainer", "attack", "metric", "value [95 %]", "chance", "between", "adjusted", "specific"}, rows);
   for (const Json& gate : results.at("gates")) {
     text += fmt::format("{} {}\n", gate.at("met").get<bool>() ? "met    " : "NOT MET", gate.at("gate").get<std::string>());
+    for (const Json& row : gate.at("rows")) {
+      if (!row.at("met").get<bool>()) text += fmt::format("        {}\n", missed_row(results, row));
+    }
   }
   return text;
 }

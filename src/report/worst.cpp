@@ -27,25 +27,32 @@ std::string base64(std::span<const std::byte> data) {
   return text;
 }
 
-Json picture(const char* title, const Image& image) { return {{"title", title}, {"data", "data:image/png;base64," + base64(encode_png(image))}}; }
+Json picture(const char* title, const Image& image) {
+  return {{"title", title}, {"data", "data:image/png;base64," + base64(encode_png(image))}};
+}
 
 struct Arrays {
   std::vector<double> input, perturbed, before, after;  // before and after folded
 };
 
-Json pictures(const Arrays& arrays, const Layout& layout, const std::vector<std::int64_t>& top_before, const std::vector<std::int64_t>& top_after) {
+Json pictures(const Arrays& arrays, const Layout& layout, const std::vector<std::int64_t>& top_before,
+              const std::vector<std::int64_t>& top_after) {
   Json result = Json::array();
   result.push_back(picture("input", draw_input(layout, arrays.input)));
   result.push_back(picture("nudged input", draw_input(layout, arrays.perturbed)));
   result.push_back(picture("explanation", draw_heat(layout, arrays.before)));
   result.push_back(picture("after", draw_heat(layout, arrays.after)));
-  if (!top_before.empty()) result.push_back(picture("top k: what moved", draw_change(layout, arrays.input, top_before, top_after)));
+  if (!top_before.empty())
+    result.push_back(picture("top k: what moved", draw_change(layout, arrays.input, top_before, top_after)));
   return result;
 }
 
 // The features that were or became important, in the order of the clean map; importance as a share of the map's sum.
-Json bars(const Arrays& arrays, const Schema& schema, const std::vector<std::int64_t>& top_before, const std::vector<std::int64_t>& top_after) {
-  const auto in = [](const std::vector<std::int64_t>& set, std::int64_t feature) { return std::find(set.begin(), set.end(), feature) != set.end(); };
+Json bars(const Arrays& arrays, const Schema& schema, const std::vector<std::int64_t>& top_before,
+          const std::vector<std::int64_t>& top_after) {
+  const auto in = [](const std::vector<std::int64_t>& set, std::int64_t feature) {
+    return std::find(set.begin(), set.end(), feature) != set.end();
+  };
   std::vector<std::int64_t> order(arrays.before.size());
   std::iota(order.begin(), order.end(), 0);
   const auto importance = [&](std::int64_t feature) {
@@ -57,8 +64,9 @@ Json bars(const Arrays& arrays, const Schema& schema, const std::vector<std::int
     return top_a != top_b ? top_a : importance(a) > importance(b);
   });
   order.resize(std::min(order.size(), std::max(kMostBars, top_before.size() + top_after.size())));
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int64_t a, std::int64_t b) { return arrays.before[static_cast<std::size_t>(a)] > arrays.before[static_cast<std::size_t>(b)]; });
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return arrays.before[static_cast<std::size_t>(a)] > arrays.before[static_cast<std::size_t>(b)];
+  });
 
   const auto total = [](const std::vector<double>& map) {
     const double sum = std::accumulate(map.begin(), map.end(), 0.0);
@@ -74,7 +82,10 @@ Json bars(const Arrays& arrays, const Schema& schema, const std::vector<std::int
                       {"after", arrays.after[at] / sum_after},
                       {"value", arrays.input[at]},
                       {"moved", arrays.perturbed[at]},
-                      {"state", before && after ? "kept" : before ? "lost" : after ? "new" : "other"}});
+                      {"state", before && after ? "kept"
+                                : before        ? "lost"
+                                : after         ? "new"
+                                                : "other"}});
   }
   return result;
 }
@@ -94,7 +105,8 @@ Json worst_samples(const std::string& folder, const Schema& schema) {
     RawArray array = read_npy(folder + "/" + name);
     std::vector<std::int64_t> expected = schema.layout.sample_shape();
     expected.insert(expected.begin(), static_cast<std::int64_t>(samples.size()));
-    if (array.shape != expected) input_error("{}/{}: has shape {}, expected {}", folder, name, to_string(array.shape), to_string(expected));
+    if (array.shape != expected)
+      input_error("{}/{}: has shape {}, expected {}", folder, name, to_string(array.shape), to_string(expected));
     return array;
   };
   const RawArray inputs = read("inputs.npy"), perturbed = read("perturbed.npy");
@@ -105,8 +117,12 @@ Json worst_samples(const std::string& folder, const Schema& schema) {
     const Json& sample = samples[static_cast<std::size_t>(i)];
     const std::vector<std::int64_t> top_before = sample.at("top_original"), top_after = sample.at("top_perturbed");
     const Arrays arrays{to_doubles(slice_of(inputs, i), folder), to_doubles(slice_of(perturbed, i), folder),
-                        fold(schema.layout, to_doubles(slice_of(before, i), folder)), fold(schema.layout, to_doubles(slice_of(after, i), folder))};
-    Json entry{{"sample", sample.at("sample")}, {"label", class_name(sample.at("label"), schema)}, {"prediction", class_name(sample.at("prediction"), schema)}, {"value", sample.at("value")}};
+                        fold(schema.layout, to_doubles(slice_of(before, i), folder)),
+                        fold(schema.layout, to_doubles(slice_of(after, i), folder))};
+    Json entry{{"sample", sample.at("sample")},
+               {"label", class_name(sample.at("label"), schema)},
+               {"prediction", class_name(sample.at("prediction"), schema)},
+               {"value", sample.at("value")}};
     if (is_drawable(schema.layout)) {
       entry["pictures"] = pictures(arrays, schema.layout, top_before, top_after);
     } else {

@@ -3,8 +3,8 @@
 //     m = b1 m + (1 - b1) g     v = b2 v + (1 - b2) g^2     p -= rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
 #include <cmath>
 
-#include "methods.h"
 #include "holdfast/core/torch.h"
+#include "methods.h"
 
 namespace holdfast {
 namespace {

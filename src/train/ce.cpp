@@ -1,7 +1,7 @@
 // Cross-entropy: -log p_y(x), the mean over the batch; the part of every objective that makes the network predict.
 
-#include "methods.h"
 #include "holdfast/core/torch.h"
+#include "methods.h"
 
 namespace holdfast {
 namespace {

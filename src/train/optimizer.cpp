@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "methods.h"
 #include "holdfast/core/torch.h"
+#include "methods.h"
 
 namespace holdfast {
 

@@ -1,8 +1,8 @@
 // Stochastic gradient descent with momentum.
 //     v = momentum v + g     p -= rate v, or rate (g + momentum v) with Nesterov's
 
-#include "methods.h"
 #include "holdfast/core/torch.h"
+#include "methods.h"
 
 namespace holdfast {
 namespace {

@@ -142,3 +142,66 @@ def test_a_full_disk_leaves_nothing_behind(subject, tmp_path):
     )
     assert done.returncode == 3 and "a.npy" in done.stderr
     assert [name for name in os.listdir(tmp_path) if name.startswith("a.npy")] == []
+
+
+CONFIG = """
+metrics = ["top_k(k=3)"]
+[[dataset]]
+name = "synthetic"
+[[model]]
+name = "net"
+architecture = "mlp"
+"""
+
+
+def test_a_configuration_is_not_mixed_with_flags(holdfast, subject, tmp_path):
+    (tmp_path / "a.toml").write_text(CONFIG)
+    holdfast.fails("audit", "a.toml", "--epsilon", "1", "--out", "run", saying=["--epsilon", "a.toml", "--set"])
+    holdfast.fails("audit", "a.toml", *subject, "--out", "run", saying="--model")
+    holdfast.fails("audit", *subject, "--epsilon", "1", "--set", "samples=3", "--out", "run", saying="--set")
+
+
+def test_misfits_of_a_configuration_are_found_before_training(holdfast, tmp_path):
+    (tmp_path / "a.toml").write_text(CONFIG)
+    run = ["audit", "a.toml", "--out", "run"]
+    holdfast.fails(*run, "--gate", "top_k(k=9)>=0.5", saying="no row")
+    holdfast.fails(*run, "--set", "threat.box=[5,6]", saying=["synthetic", "outside the box 5,6"])
+    (tmp_path / "b.toml").write_text(CONFIG.replace("k=3", "k=99"))
+    holdfast.fails("audit", "b.toml", "--out", "run2", saying=["top_k(k=99)", "features"])
+    assert not (tmp_path / "run" / "models").exists() and not (tmp_path / "run2" / "models").exists()
+
+
+def test_numbers_that_are_none(holdfast, subject):
+    base = ["attack", *subject, "--metric", "top_k(k=2)", "--out", "out"]
+    holdfast.fails(*base, "--epsilon", "", saying="--epsilon")
+    holdfast.fails(*base, "--epsilon", "1", "--seed", "-1", saying="'-1' is not a whole number >= 0")
+    holdfast.fails(*base, "--epsilon", "1", "--threads", "x", saying="'x' is not a whole number >= 0")
+
+
+def script(tmp_path, name, forward):
+    """A TorchScript file of a module with one linear layer and the given forward."""
+    import torch
+
+    source = f"def forward(self, x):\n    {forward}\n"
+    module = torch.jit.ScriptModule()
+    module.weight = torch.nn.Parameter(torch.arange(18.0).reshape(3, 6) / 10)
+    module.define(source)
+    module.save(str(tmp_path / name))
+    return ["--model", name, "--inputs", "inputs.npy"]
+
+
+def test_a_model_without_gradients_is_refused_not_called_robust(holdfast, subject, tmp_path):
+    flat = script(tmp_path, "flat.pt", "return torch.matmul(x.detach(), self.weight.t()) + 0 * x.sum(1, True)")
+    holdfast.fails("audit", *flat, "--epsilon", "0.5", "--metric", "top_k(k=2)", "--out", "run", saying=["flat.pt", "gradient"])
+
+
+def test_a_model_that_mixes_samples_is_refused(holdfast, subject, tmp_path):
+    mixed = script(tmp_path, "mixed.pt", "return torch.matmul(x - x.mean(0, True), self.weight.t())")
+    holdfast.fails("explain", *mixed, "--out", "maps.npy", saying=["mixed.pt", "other samples of the batch"])
+
+
+def test_only_audits_can_be_reported(holdfast, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "manifest.json").write_text("{}")
+    (tmp_path / "run" / "results.json").write_text('{"kind": "train"}')
+    holdfast.fails("report", "run", "--out", "r.html", saying="only audits")

@@ -20,7 +20,9 @@ TEST(Philox, MatchesThePublishedVectors) {
 }
 
 TEST(RandomStream, IsNamedBySeedPurposeAndIndex) {
-  const auto first = [](std::uint64_t seed, const char* purpose, std::uint64_t index) { return RandomStream(seed, purpose, index).bits(); };
+  const auto first = [](std::uint64_t seed, const char* purpose, std::uint64_t index) {
+    return RandomStream(seed, purpose, index).bits();
+  };
   EXPECT_EQ(first(1, "a", 2), first(1, "a", 2));
   const std::set<std::uint32_t> different{first(1, "a", 2), first(2, "a", 2), first(1, "b", 2), first(1, "a", 3)};
   EXPECT_EQ(different.size(), 4U);

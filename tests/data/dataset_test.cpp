@@ -3,8 +3,8 @@
 #include <limits>
 #include <set>
 
-#include "support/errors.h"
 #include "holdfast/core/torch.h"
+#include "support/errors.h"
 
 namespace holdfast {
 namespace {

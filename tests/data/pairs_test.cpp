@@ -1,9 +1,9 @@
 #include <map>
 #include <set>
 
+#include "holdfast/core/torch.h"
 #include "support/datasets.h"
 #include "support/errors.h"
-#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -1,8 +1,8 @@
 #include "holdfast/data/synthetic.h"
 
+#include "holdfast/core/torch.h"
 #include "support/datasets.h"
 #include "support/errors.h"
-#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -1,10 +1,10 @@
 // The tables against what their publishers say about them, and rows worked out by hand.
 
 #include "holdfast/core/files.h"
+#include "holdfast/core/torch.h"
 #include "support/datasets.h"
 #include "support/errors.h"
 #include "support/temp_folder.h"
-#include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {

@@ -29,8 +29,16 @@ struct Setting {
         inputs(random_uniform({12}, ids, 5, "cell test")) {}
 
   CellTask task() const {
-    return {.model = *model, .explainer = *explainer, .attack = *attack, .metric = *metric, .threat = threat, .schema = schema, .inputs = inputs,
-            .targets = {}, .sample_ids = ids, .seed = 3};
+    return {.model = *model,
+            .explainer = *explainer,
+            .attack = *attack,
+            .metric = *metric,
+            .threat = threat,
+            .schema = schema,
+            .inputs = inputs,
+            .targets = {},
+            .sample_ids = ids,
+            .seed = 3};
   }
 
   std::unique_ptr<Model> model;

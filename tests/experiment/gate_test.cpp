@@ -37,7 +37,8 @@ TEST(Gate, ComparesAsWritten) {
 }
 
 TEST(Gates, OneBadRowIsEnoughToMiss) {
-  const Json rows = Json::parse(R"json([{"metric": "top_k(k=8)", "mean": 0.9}, {"metric": "other", "mean": 0.1}, {"metric": "top_k(k=8)", "mean": 0.4}])json");
+  const Json rows = Json::parse(
+      R"json([{"metric": "top_k(k=8)", "mean": 0.9}, {"metric": "other", "mean": 0.1}, {"metric": "top_k(k=8)", "mean": 0.4}])json");
   const Json gates = check_gates({parse_gate("top_k(k=8)>=0.5")}, rows);
   ASSERT_EQ(gates.size(), 1U);
   EXPECT_FALSE(gates[0].at("met"));

@@ -17,7 +17,10 @@ int main() {
   const at::Tensor inputs = at::ones({3, 4});
   const at::Tensor targets = predicted_class(model->logits(inputs));
   const Explanation explanation =
-      explainers().make("saliency")->attribute({.model = *model, .inputs = inputs, .targets = targets, .sample_ids = at::arange(3), .schema = &schema});
-  std::printf("overlap %.2f, maps %lldx%lld\n", overlap, static_cast<long long>(explanation.maps.size(0)), static_cast<long long>(explanation.maps.size(1)));
+      explainers()
+          .make("saliency")
+          ->attribute({.model = *model, .inputs = inputs, .targets = targets, .sample_ids = at::arange(3), .schema = &schema});
+  std::printf("overlap %.2f, maps %lldx%lld\n", overlap, static_cast<long long>(explanation.maps.size(0)),
+              static_cast<long long>(explanation.maps.size(1)));
   return overlap == 0.5 && explanation.maps.size(1) == 4 ? 0 : 1;
 }

@@ -4,8 +4,8 @@
 
 #include <torch/csrc/autograd/generated/variable_factories.h>
 
-#include "support/errors.h"
 #include "holdfast/core/torch.h"
+#include "support/errors.h"
 
 namespace holdfast {
 namespace {

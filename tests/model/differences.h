@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "support/small_models.h"
 #include "holdfast/core/torch.h"
+#include "support/small_models.h"
 
 namespace holdfast::testing_support {
 

@@ -202,7 +202,7 @@ class Activations(nn.Module):
         self.head = nn.Linear(4, 3)
 
     def forward(self, x):
-        for layer, activation in zip(self.layers, self.activations):
+        for layer, activation in zip(self.layers, self.activations):  # noqa: B905 (TorchScript has no strict)
             x = activation(layer(x) * 3) + x
         return self.head(x)
 
@@ -433,7 +433,7 @@ def main(folder: pathlib.Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     networks, opaque = [], []
     for name, (shape, *forms) in FORMS.items():
-        for form, make in zip(("module", "functional", "in_place"), forms):
+        for form, make in zip(("module", "functional", "in_place"), forms, strict=False):
             save_both(folder, f"{name}_{form}", make, shape, networks)
     for name, (shape, make) in OTHERS.items():
         save_both(folder, name, make, shape, networks)

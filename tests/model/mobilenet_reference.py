@@ -1,9 +1,10 @@
-"""Writes FOLDER/mobilenet.safetensors: two inputs and the logits that MobileNet v1 0.75's published weights give for them, computed with
-torch's functions straight from the file of weights."""
+"""Writes FOLDER/mobilenet.safetensors: two inputs and the logits that MobileNet v1 0.75's published weights give for them,
+computed with torch's functions straight from the file of weights."""
 
 import csv
 import os
 import sys
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -11,9 +12,9 @@ from safetensors.torch import save_file
 
 folder = sys.argv[1]
 stem = os.path.join(os.environ["HOLDFAST_DATA"], "models", "mobilenet_v1_075_224")
-values = torch.frombuffer(bytearray(open(stem + ".f32", "rb").read()), dtype=torch.float32)
+values = torch.frombuffer(bytearray(Path(stem + ".f32").read_bytes()), dtype=torch.float32)
 weights = {}
-for row in csv.DictReader(open(stem + ".csv")):
+for row in csv.DictReader(Path(stem + ".csv").read_text().splitlines()):
     start = int(row["offset_floats"])
     shape = [int(size) for size in row["shape"].split("x")]
     weights[row["name"]] = values[start : start + int(row["count"])].view(shape)

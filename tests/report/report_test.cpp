@@ -35,9 +35,12 @@ void write_run(const std::string& folder, const Schema& schema) {
   for (const char* name : {"inputs", "perturbed", "original_maps", "perturbed_maps"}) {
     write_npy(folder + "/arrays/0000/" + name + ".npy", floats(shape, {0.5F, 0.25F, 1.0F}));
   }
-  write_json(folder + "/arrays/0000/samples.json",
-             Json::parse(R"json([{"sample": 7, "label": null, "prediction": 1, "value": 0.5, "top_original": [2, 0], "top_perturbed": [2, 1]}])json"));
-  write_json(folder + "/results.json", Json::parse(R"json({"title": "</script><b>", "models": [], "gates": [], "rows": [{"dataset": "d", "model": "m",
+  write_json(
+      folder + "/arrays/0000/samples.json",
+      Json::parse(
+          R"json([{"sample": 7, "label": null, "prediction": 1, "value": 0.5, "top_original": [2, 0], "top_perturbed": [2, 1]}])json"));
+  write_json(folder + "/results.json",
+             Json::parse(R"json({"title": "</script><b>", "models": [], "gates": [], "rows": [{"dataset": "d", "model": "m",
     "explainer": "saliency", "attack": "er", "metric": "top_k(k=2)", "arrays": "arrays/0000"}]})json"));
   write_atomic(folder + "/samples.csv", "dataset,model,explainer,attack,metric,sample,value\nd,m,saliency,er,top_k(k=2),7,0.5\n");
   Json manifest{{"title", "t"}, {"datasets", Json::array()}};
@@ -78,7 +81,8 @@ TEST(Report, RefusesArraysOfAnotherShape) {
 }
 
 TEST(Pictures, AHeatMapIsBrightestWhereTheMapIsLargest) {
-  const Image image = draw_map(floats({1, 2, 2}, {0, 0, 0, 0}), floats({1, 2, 2}, {0, 0, 0, 4}), Schema::of(Layout::grid(1, 2, 2)));
+  const Image image =
+      draw_map(floats({1, 2, 2}, {0, 0, 0, 0}), floats({1, 2, 2}, {0, 0, 0, 4}), Schema::of(Layout::grid(1, 2, 2)));
   const auto brightness = [&](std::int64_t row, std::int64_t column) {
     const std::size_t at = static_cast<std::size_t>(3 * (row * image.width + column));
     return image.pixels[at] + image.pixels[at + 1] + image.pixels[at + 2];

@@ -22,7 +22,7 @@ function verdict(rows: Row[]): HTMLElement {
   const best = models[0];
   const informative = models.filter((row) => row.between == null || row.between < SAME_EVERYWHERE);
   const items = [
-    h("p", { class: "verdict" }, h("strong", {}, best.model), " holds best: ", h("strong", {}, number(best.mean)),
+    h("p", { class: "verdict" }, h("strong", {}, best.model), models.length > 1 ? " holds best: " : ": ", h("strong", {}, number(best.mean)),
       ` [${number(best.low)}, ${number(best.high)}] after ${best.attack}.`),
   ];
   if (best.between != null && best.between >= SAME_EVERYWHERE) {

@@ -16,9 +16,9 @@ struct CsvOptions {
 };
 
 struct CsvTable {
-  std::vector<std::string> names;               // empty without a header
-  std::vector<std::vector<std::string>> rows;   // all as long as each other
-  std::vector<std::int64_t> lines;              // the file's line on which each row starts
+  std::vector<std::string> names;              // empty without a header
+  std::vector<std::vector<std::string>> rows;  // all as long as each other
+  std::vector<std::int64_t> lines;             // the file's line on which each row starts
 
   // Position of a column by name, the first one when it appears twice; throws kInput with the nearest name.
   std::size_t column(const std::string& name, const std::string& where) const;

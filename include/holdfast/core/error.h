@@ -32,9 +32,7 @@ class Error : public std::runtime_error {
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
 
   ErrorKind kind() const { return kind_; }
-  int exit_code() const {
-    return kind_ == ErrorKind::kUsage || kind_ == ErrorKind::kInput ? kExitBadInput : kExitFailure;
-  }
+  int exit_code() const { return kind_ == ErrorKind::kUsage || kind_ == ErrorKind::kInput ? kExitBadInput : kExitFailure; }
 
  private:
   ErrorKind kind_;
@@ -60,5 +58,4 @@ template <class... Args>
 }  // namespace holdfast
 
 // For what only a mistake of ours can break; never for what a user gave.
-#define HOLDFAST_CHECK(condition) \
-  (static_cast<bool>(condition) ? void(0) : ::holdfast::bug(__FILE__, __LINE__, #condition))
+#define HOLDFAST_CHECK(condition) (static_cast<bool>(condition) ? void(0) : ::holdfast::bug(__FILE__, __LINE__, #condition))

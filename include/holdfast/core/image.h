@@ -10,8 +10,8 @@ namespace holdfast {
 
 struct Image {
   std::int64_t height = 0, width = 0;
-  std::int64_t channels = 3;          // 1 or 3
-  std::vector<std::uint8_t> pixels;   // row-major, channels interleaved
+  std::int64_t channels = 3;         // 1 or 3
+  std::vector<std::uint8_t> pixels;  // row-major, channels interleaved
 };
 
 // Limits are checked against the header before memory is taken: at most 2^28 pixels.

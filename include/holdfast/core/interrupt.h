@@ -4,10 +4,10 @@
 
 namespace holdfast {
 
-void catch_signals();             // called once by main
-void request_interrupt();         // as a signal does; for tests
-void clear_interrupt();           // for tests
+void catch_signals();      // called once by main
+void request_interrupt();  // as a signal does; for tests
+void clear_interrupt();    // for tests
 bool interrupted();
-void throw_if_interrupted();      // Error kInterrupted
+void throw_if_interrupted();  // Error kInterrupted
 
 }  // namespace holdfast

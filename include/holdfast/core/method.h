@@ -67,12 +67,12 @@ struct Preset {
 
 struct MethodInfo {
   std::string name;
-  std::string summary;               // one line, no full stop
-  std::string citation = {};         // empty when there is nobody to cite
+  std::string summary;        // one line, no full stop
+  std::string citation = {};  // empty when there is nobody to cite
   std::vector<OptionSpec> options = {};
   std::vector<Preset> presets = {};
   std::vector<std::string> needs = {};  // what a model must offer, in words: "gradients of gradients"
-  std::string notes = {};            // where it departs from the paper, when to use it; may be several lines
+  std::string notes = {};               // where it departs from the paper, when to use it; may be several lines
 };
 
 // A call as it was written, not yet held against a MethodInfo.

@@ -18,7 +18,7 @@ class Progress {
 
   void advance(std::int64_t amount = 1);  // thread-safe
   void set(std::int64_t done);            // what a first call finds done does not count for the rate
-  void note(std::string text);  // shown at the end of the line: "loss 0.31"
+  void note(std::string text);            // shown at the end of the line: "loss 0.31"
 
  private:
   struct State;

@@ -9,7 +9,21 @@
 
 namespace holdfast {
 
-enum class ElementType { kBool, kUint8, kInt8, kUint16, kInt16, kUint32, kInt32, kUint64, kInt64, kFloat16, kBfloat16, kFloat32, kFloat64 };
+enum class ElementType {
+  kBool,
+  kUint8,
+  kInt8,
+  kUint16,
+  kInt16,
+  kUint32,
+  kInt32,
+  kUint64,
+  kInt64,
+  kFloat16,
+  kBfloat16,
+  kFloat32,
+  kFloat64
+};
 
 std::size_t size_of(ElementType type);
 std::string to_string(ElementType type);
@@ -27,6 +41,7 @@ std::string to_string(const std::vector<std::int64_t>& shape);
 
 // The product of `shape`, times the element size, checked against overflow and against `available` bytes before
 // anything is allocated. Throws kInput naming `where`.
-std::size_t checked_bytes(const std::vector<std::int64_t>& shape, ElementType type, std::size_t available, const std::string& where);
+std::size_t checked_bytes(const std::vector<std::int64_t>& shape, ElementType type, std::size_t available,
+                          const std::string& where);
 
 }  // namespace holdfast

@@ -11,7 +11,7 @@
 namespace holdfast {
 
 struct TensorFile {
-  std::vector<std::pair<std::string, RawArray>> arrays;              // in the file's order
+  std::vector<std::pair<std::string, RawArray>> arrays;  // in the file's order
   std::vector<std::pair<std::string, std::string>> metadata;
 
   const RawArray* find(const std::string& name) const;

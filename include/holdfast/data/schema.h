@@ -22,7 +22,7 @@ namespace holdfast {
 
 struct Feature {
   std::string name;
-  double low = 0;       // range of valid values, in the units of the inputs
+  double low = 0;  // range of valid values, in the units of the inputs
   double high = 1;
   double step = 0;      // 0: any value; otherwise valid values are low + a multiple of step (integer columns)
   bool frozen = false;  // an attack must not move it

@@ -56,15 +56,22 @@ struct AuditPlan {
   std::vector<AuditData> data;
   std::vector<AuditModel> models;
   std::vector<Gate> gates;
-  std::int64_t worst = 4;                 // samples of each row whose arrays are kept
-  bool keep_arrays = false;               // keep the arrays of all samples, not only of the worst
-  std::vector<std::string> command;       // for the manifest
-  Json identity = Json::object();         // what makes this run this run: see claim_run_folder
+  std::int64_t worst = 4;                              // samples of each row whose arrays are kept
+  bool keep_arrays = false;                            // keep the arrays of all samples, not only of the worst
+  std::vector<std::string> command;                    // for the manifest
+  Json identity = Json::object();                      // what makes this run this run: see claim_run_folder
   std::vector<std::pair<std::string, double>> stages;  // seconds of what was done before, for the manifest
 };
 
 // Leaves out rows with a non-finite value, and counts them.
 void exclude_non_finite(AuditData& data);
+
+// Throws, before any training or attack, when the data does not fit its trial: an input outside the box, a metric that
+// does not fit the maps.
+void check_data(const AuditData& data);
+
+// Throws kUsage for a gate whose metric no dataset's trial has: it would pass for ever.
+void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials);
 
 // Runs what is not done yet and writes the folder; continues one that was interrupted. Returns results.json. The folder must
 // have been claimed (run_folder.h). `report.html` is not written here: it is made from the files.

@@ -73,8 +73,8 @@ struct AuditConfig {
 // Reads every key and calls config.finish(). Names of methods are checked too, so that a misspelt one costs no training.
 AuditConfig read_audit_config(const Config& config);
 
-// What makes a run of this configuration this run (run_folder.h): the resolved configuration, tile, version, and the checksums of model files.
-Json identity_of(const AuditConfig& config, const TileOptions& tiles);
+// What makes a run of this configuration this run (run_folder.h): the resolved configuration and the conditions it runs under.
+Json identity_of(const AuditConfig& config, const TileOptions& tiles, at::Device device);
 
 // Loads the data, trains what is to be trained (into RUN/models/NAME, where an interrupted training goes on) and loads the rest.
 AuditPlan prepare_audit(const AuditConfig& config, const std::string& folder, const TileOptions& tiles, at::Device device);

@@ -33,11 +33,11 @@ struct CellTask {
 };
 
 struct CellResult {
-  at::Tensor targets;                       // [B] int64
-  at::Tensor perturbed;                     // [B, sample...]
-  at::Tensor original_maps, moved_maps;     // [B, sample...]
-  at::Tensor original_scale, moved_scale;   // [B]: log of the maps' scale
-  at::Tensor logits, moved_logits;          // [B, classes]
+  at::Tensor targets;                      // [B] int64
+  at::Tensor perturbed;                    // [B, sample...]
+  at::Tensor original_maps, moved_maps;    // [B, sample...]
+  at::Tensor original_scale, moved_scale;  // [B]: log of the maps' scale
+  at::Tensor logits, moved_logits;         // [B, classes]
   std::vector<SampleOutcome> samples;
 };
 
@@ -64,7 +64,8 @@ std::int64_t default_tile(const Layout& layout);
 
 // Throws kUsage before any work when the parts do not fit each other. Every result was verified.
 void check_cell(const CellTask& task);
-CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* progress = nullptr, const TileStore* store = nullptr);
+CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* progress = nullptr,
+                    const TileStore* store = nullptr);
 
 // Logits of many inputs, tile by tile: [B, classes].
 at::Tensor predict(const Model& model, const at::Tensor& inputs, const Layout& layout, const TileOptions& tiles);

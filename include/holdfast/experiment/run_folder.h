@@ -1,16 +1,24 @@
 // The run folder: who may write to it, and what every manifest holds.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "holdfast/core/json.h"
 
 namespace holdfast {
 
 // Before any work: takes a new or empty folder, or one with the same identity, whose finished tiles are then used.
-// `identity` is what makes a run this run: resolved configuration, seed, tile, checksums of the files it reads. Throws kUsage when
-// the folder holds another run or other files.
+// `identity` is what makes a run this run: resolved configuration, seed, tile, checksums of the files it reads. Throws kUsage
+// when the folder holds another run or other files.
 void claim_run_folder(const std::string& folder, const Json& identity);
+
+// The part of an identity that every run has: version, torch build, device and tile, on which bytes depend, and the checksums
+// of the files it reads (names that are no files are passed over).
+Json run_conditions(std::int64_t tile, at::Device device, const std::vector<std::string>& files);
 
 // Whether the claimed run is complete: its manifest was written.
 bool run_is_complete(const std::string& folder);

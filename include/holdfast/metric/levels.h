@@ -21,7 +21,8 @@ struct Interval {
   std::int64_t count = 0;              // values that were defined
 };
 
-// Mean with a 95 % bootstrap interval (percentile, 2000 resamples, keyed by seed); NaN values are left out. No values: all NaN.
+// Mean with a 95 % bootstrap interval (percentile, 2000 resamples, keyed by seed); NaN values are left out. No values: all NaN;
+// one value: no interval.
 Interval mean_interval(std::span<const double> values, std::uint64_t seed);
 
 // Folded maps of B samples, row after row.
@@ -60,6 +61,9 @@ struct Assessment {
 };
 Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Baseline& baseline,
                   std::uint64_t seed);
+
+// Says so in the log where ties at the k-th value decide: there the order of the features does, not the model.
+void warn_of_ties(const Assessment& assessment);
 
 // The keys of `measure --json` (design): name, mean, low, high, chance, adjusted, between, specific, values, and more.
 Json to_json(const Assessment& assessment);

@@ -81,6 +81,8 @@ void save_network(const std::string& path, const Network& network, const std::st
 // `M` of the command line: a TorchScript file, ARCHITECTURE:weights.safetensors or ARCHITECTURE:pretrained. Options that the
 // weights file records need not be repeated, nor need the architecture; those written beside it win. Throws kUsage or kInput
 // in one sentence.
+// The file that such a text names, or empty for published weights.
+std::string model_file(const std::string& text);
 std::unique_ptr<Model> load_model(const std::string& text, at::Device device = at::kCPU);
 
 }  // namespace holdfast

@@ -48,8 +48,8 @@ struct TrainConfig {
 // methods are checked too, so that a misspelt one costs no loading of data.
 TrainConfig read_train_config(const Config& config);
 
-// `architecture` and `activation` of `model`, [train] and [early_stopping] below `table`: for configurations of which a training is
-// a part (an audit's models).
+// `architecture` and `activation` of `model`, [train] and [early_stopping] below `table`: for configurations of which a training
+// is a part (an audit's models).
 void read_model_and_training(const ConfigTable& model, const ConfigTable& table, TrainOptions& options);
 
 }  // namespace holdfast
