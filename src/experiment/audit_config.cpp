@@ -7,6 +7,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
+#include "holdfast/experiment/run_folder.h"
 #include "holdfast/train/train_config.h"
 #include "holdfast/version.h"
 

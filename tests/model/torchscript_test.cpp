@@ -28,7 +28,7 @@ void expect_same_as_python(const Model& model, const std::string& name) {
   const at::Tensor logits = model.logits(inputs);
   const at::Tensor expected = stored(name, "logits");
   ASSERT_EQ(logits.sizes(), expected.sizes());
-  EXPECT_LT(largest(logits.detach() - expected), 1e-5);
+  EXPECT_LT(largest(logits.detach() - expected), 1e-5 * std::max(1.0, largest(expected)));
   const at::Tensor gradient = torch::autograd::grad({weighted_sum(logits)}, {inputs})[0];
   const at::Tensor expected_gradient = stored(name, "gradients");
   EXPECT_LT(largest(gradient - expected_gradient), 1e-5 * std::max(1.0, largest(expected_gradient)));
