@@ -43,12 +43,8 @@ endfunction()
 
 if(HOLDFAST_WITH_TORCH)
   # Torch lies in the Python environment; a caller may also give CMAKE_PREFIX_PATH or Torch_DIR.
-  if(NOT Torch_DIR AND NOT DEFINED HOLDFAST_PYTHON)
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/.venv/bin/python)
-      set(HOLDFAST_PYTHON ${CMAKE_CURRENT_SOURCE_DIR}/.venv/bin/python)
-    else()
-      find_program(HOLDFAST_PYTHON python3 REQUIRED)
-    endif()
+  if(NOT HOLDFAST_PYTHON)
+    find_program(HOLDFAST_PYTHON python3 HINTS ${CMAKE_CURRENT_SOURCE_DIR}/.venv/bin NO_CMAKE_PATH REQUIRED)
   endif()
   if(NOT Torch_DIR)
     execute_process(COMMAND ${HOLDFAST_PYTHON} -W ignore -c "import torch.utils; print(torch.utils.cmake_prefix_path)"

@@ -82,7 +82,7 @@ def test_options_out_of_range(holdfast, subject):
     holdfast.fails(*base, "--metric", "top_k(k=0)", saying="k must be >= 1")
     holdfast.fails(*base, "--attack", "er(stepz=3)", saying="did you mean 'steps'?")
     holdfast.fails(*base, "--box", "1,0", saying="--box")
-    holdfast.fails(*base, "--box", "0.5,1", saying=["inputs.npy", "outside the box"])
+    holdfast.fails(*base, "--box", "0.5,1", "--metric", "top_k(k=2)", saying=["inputs.npy", "outside the box"])
     holdfast.fails(*ATTACK[:3], "--epsilon", "-1", "--out", "out", *subject, saying="epsilon")
     holdfast.fails(*base, "--device", "tpu", saying="tpu")
     holdfast.fails("audit", *subject, "--epsilon", "1", "--out", "o", "--gate", "top_k(k=8)", saying="METRIC>=NUMBER")
@@ -130,7 +130,7 @@ def test_a_run_folder_is_not_overwritten_by_another_run(holdfast, subject, tmp_p
 def test_output_that_cannot_be_written(holdfast, subject, tmp_path):
     (tmp_path / "file").write_text("")
     holdfast.fails(*ATTACK[:-1], "file/below", *subject, saying="file")
-    holdfast.fails("explain", *subject, "--out", "/proc/maps.npy", saying="/proc/maps.npy", code=3)
+    holdfast.fails("explain", *subject, "--out", "/proc/maps.npy", saying="/proc")
 
 
 def test_a_full_disk_leaves_nothing_behind(subject, tmp_path):
@@ -178,25 +178,25 @@ def test_numbers_that_are_none(holdfast, subject):
     holdfast.fails(*base, "--epsilon", "1", "--threads", "x", saying="'x' is not a whole number >= 0")
 
 
-def script(tmp_path, name, forward):
-    """A TorchScript file of a module with one linear layer and the given forward."""
+def traced(tmp_path, name, function):
+    """A TorchScript file of a function of the inputs and a weight [3, 6]."""
     import torch
 
-    source = f"def forward(self, x):\n    {forward}\n"
-    module = torch.jit.ScriptModule()
-    module.weight = torch.nn.Parameter(torch.arange(18.0).reshape(3, 6) / 10)
-    module.define(source)
-    module.save(str(tmp_path / name))
+    class Traced(torch.nn.Module):
+        def forward(self, x):
+            return function(x, torch.arange(18.0).reshape(3, 6) / 10)
+
+    torch.jit.trace(Traced(), torch.rand(2, 6)).save(str(tmp_path / name))
     return ["--model", name, "--inputs", "inputs.npy"]
 
 
 def test_a_model_without_gradients_is_refused_not_called_robust(holdfast, subject, tmp_path):
-    flat = script(tmp_path, "flat.pt", "return torch.matmul(x.detach(), self.weight.t()) + 0 * x.sum(1, True)")
+    flat = traced(tmp_path, "flat.pt", lambda x, w: x.detach() @ w.t() + 0 * x.sum(1, True))
     holdfast.fails("audit", *flat, "--epsilon", "0.5", "--metric", "top_k(k=2)", "--out", "run", saying=["flat.pt", "gradient"])
 
 
 def test_a_model_that_mixes_samples_is_refused(holdfast, subject, tmp_path):
-    mixed = script(tmp_path, "mixed.pt", "return torch.matmul(x - x.mean(0, True), self.weight.t())")
+    mixed = traced(tmp_path, "mixed.pt", lambda x, w: (x - x.mean(0, True)) @ w.t())
     holdfast.fails("explain", *mixed, "--out", "maps.npy", saying=["mixed.pt", "other samples of the batch"])
 
 
