@@ -8,5 +8,5 @@ failed=0
 run() { printf '\n== %s\n' "$*"; "$@" || failed=1; }
 run build/er_attack
 run build/network_forward
-run .venv/bin/python bench/decode_images.py
+run .venv/bin/python bench/decode_images.py build/decode_images
 exit $failed
