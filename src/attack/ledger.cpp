@@ -38,13 +38,19 @@ at::Tensor on_cpu(const at::Tensor& tensor) {
 
 }  // namespace
 
+std::string to_string(Select select) {
+  return select == Select::kWorst ? "worst" : "last";
+}
+
 ExplainTask explain_at(const AttackTask& task, const at::Tensor& inputs) {
   return {.model = task.model,
           .inputs = inputs,
           .targets = task.targets,
           .sample_ids = task.sample_ids,
           .seed = task.seed,
-          .schema = &task.schema};
+          .schema = &task.schema,
+          .baseline = task.baseline,
+          .background = task.background};
 }
 
 Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)

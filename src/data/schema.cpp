@@ -123,6 +123,14 @@ Group read_group(const Json& json, const std::string& where) {
           .levels = reader.list("levels", ObjectReader::text_at)};
 }
 
+std::vector<std::int64_t> read_positions(const Json& json, const std::string& where) {
+  if (!json.is_array()) input_error("{}: expected an array, found {}", where, json.type_name());
+  std::vector<std::int64_t> positions;
+  for (std::size_t i = 0; i < json.size(); ++i)
+    positions.push_back(ObjectReader::integer_at(json[i], fmt::format("{}[{}]", where, i)));
+  return positions;
+}
+
 void check_interval(double low, double high, const std::string& where) {
   if (!std::isfinite(low) || !std::isfinite(high)) input_error("{}: low {} and high {} must be finite", where, low, high);
   if (low > high) input_error("{}: low {} is above high {}", where, low, high);
@@ -159,6 +167,21 @@ void check_groups(const Schema& schema, const std::string& where) {
       if (other == &group) input_error("{} lists column {} twice", place, column);
       if (other != nullptr) input_error("{}: column {} belongs to group '{}' already", place, column, other->name);
       other = &group;
+    }
+  }
+}
+
+void check_neighbors(const Schema& schema, const std::string& where) {
+  const std::int64_t features = schema.layout.features();
+  if (schema.neighbors.empty()) return;
+  if (static_cast<std::int64_t>(schema.neighbors.size()) != features)
+    input_error("{}: neighbors has {} lists, but the map has {} features", where, schema.neighbors.size(), features);
+  for (std::size_t i = 0; i < schema.neighbors.size(); ++i) {
+    const std::vector<std::int64_t>& near = schema.neighbors[i];
+    for (std::size_t j = 0; j < near.size(); ++j) {
+      if (near[j] < 0 || near[j] >= features)
+        input_error("{}: neighbors[{}]: feature {} is not in 0 to {}", where, i, near[j], features - 1);
+      if (j > 0 && near[j] <= near[j - 1]) input_error("{}: neighbors[{}] must be ascending, each feature once", where, i);
     }
   }
 }
@@ -225,6 +248,7 @@ std::string Schema::feature_name(std::int64_t feature) const {
 void Schema::check(const std::string& where) const {
   check_features(*this, where);
   check_groups(*this, where);
+  check_neighbors(*this, where);
   if (range) {
     if (!features.empty()) input_error("{}: give features or one range for all of them, not both", where);
     check_interval(range->first, range->second, where + ": range");
@@ -236,17 +260,19 @@ Json to_json(const Schema& schema) {
   for (const Feature& feature : schema.features) json["features"].push_back(feature_to_json(feature));
   for (const Group& group : schema.groups) json["groups"].push_back(group_to_json(group));
   if (!schema.classes.empty()) json["classes"] = schema.classes;
+  if (!schema.neighbors.empty()) json["neighbors"] = schema.neighbors;
   if (schema.range) json["range"] = {schema.range->first, schema.range->second};
   return json;
 }
 
 Schema schema_from_json(const Json& json, const std::string& where) {
-  const ObjectReader reader(json, where, {"layout", "features", "groups", "classes", "range"});
+  const ObjectReader reader(json, where, {"layout", "features", "groups", "classes", "neighbors", "range"});
   Schema schema;
   schema.layout = read_layout(reader.at("layout"), reader.place("layout"));
   schema.features = reader.list("features", read_feature);
   schema.groups = reader.list("groups", read_group);
   schema.classes = reader.list("classes", ObjectReader::text_at);
+  schema.neighbors = reader.list("neighbors", read_positions);
   schema.range = reader.interval("range");
   schema.check(where);
   return schema;

@@ -4,6 +4,7 @@
 // apart (logit_cotangent.h), so its ranking survives. On tables with one-hot groups the gradient is projected to the
 // directions that valid rows have; project=none gives the papers' maps.
 
+#include "finish.h"
 #include "graph.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
@@ -13,16 +14,10 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
-    .name = "saliency",
-    .summary = "magnitude of the gradient of the class's probability by the input",
-    .citation = "Simonyan, Vedaldi, Zisserman, Deep Inside Convolutional Networks, ICLR workshop 2014",
-    .options = {
-        {"target", "probability", one_of({"probability", "logit", "ce"}),
-         "what is differentiated: the class's probability, its logit or its cross-entropy"},
-        {"signed", false, anything(), "the gradient itself instead of its magnitude"},
-        {"project", "auto", one_of({"auto", "groups", "none"}),
-         "remove the part of the gradient that no valid row of a one-hot group can feel; auto: where the data has groups"}}};
+const MethodInfo kInfo{.name = "saliency",
+                       .summary = "magnitude of the gradient of the class's probability by the input",
+                       .citation = "Simonyan, Vedaldi, Zisserman, Deep Inside Convolutional Networks, ICLR workshop 2014",
+                       .options = {target_option(), signed_option(false), project_option()}};
 
 class Saliency final : public Explainer {
  public:
@@ -30,7 +25,7 @@ class Saliency final : public Explainer {
       : Explainer(options.canonical()),
         quantity_(parse_explained_quantity(options.word("target"))),
         signed_(options.flag("signed")),
-        project_(options.word("project")) {}
+        projection_(options, name()) {}
 
   void check(const Model& model) const override {
     if (!model.capabilities().gradients) usage_error("{}: the model has no gradients by its inputs", name());
@@ -39,7 +34,10 @@ class Saliency final : public Explainer {
   Explanation attribute(const ExplainTask& task) const override {
     const at::AutoGradMode with_graph(true);
     const Traced traced = trace(task, task.inputs.detach().requires_grad_(), /*create_graph=*/false);
-    return {traced.maps.detach(), traced.log_scale, traced.logits.detach()};
+    return {.maps = traced.maps.detach(),
+            .log_scale = traced.log_scale,
+            .logits = traced.logits.detach(),
+            .gauge_share = traced.gauge_share};
   }
 
   std::unique_ptr<Linearization> linearize(const ExplainTask& task) const override {
@@ -62,28 +60,21 @@ class Saliency final : public Explainer {
 
  private:
   struct Traced {
-    at::Tensor maps, log_scale, logits;
+    at::Tensor maps, log_scale, logits, gauge_share;
   };
 
   Traced trace(const ExplainTask& task, const at::Tensor& inputs, bool create_graph) const {
     const at::Tensor logits = task_logits(task, inputs);
     const LogitCotangent cotangent = logit_cotangent(create_graph ? logits : logits.detach(), task.targets, quantity_);
-    at::Tensor maps = input_gradient(logits, inputs, cotangent.value, create_graph);
-    if (projects(task.schema)) maps = project_groups(maps, *task.schema);
+    const at::Tensor gradient = input_gradient(logits, inputs, cotangent.value, create_graph);
+    at::Tensor maps = projection_.project(gradient, task);
     if (!signed_ && !task.keep_signs) maps = maps.abs();
-    return {std::move(maps), cotangent.log_scale, logits};
-  }
-
-  bool projects(const Schema* schema) const {
-    const bool has_groups = schema != nullptr && !schema->groups.empty();
-    if (project_ == "groups" && !has_groups)
-      usage_error("{}: the data has no one-hot groups; name them in a schema (--schema FILE)", name());
-    return project_ != "none" && has_groups;
+    return {std::move(maps), cotangent.log_scale, logits, create_graph ? at::Tensor() : projection_.gauge_share(gradient, task)};
   }
 
   ExplainedQuantity quantity_;
   bool signed_;
-  std::string project_;
+  Projection projection_;
 };
 
 }  // namespace

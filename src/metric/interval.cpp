@@ -34,7 +34,7 @@ Interval mean_interval(std::span<const double> values, std::uint64_t seed) {
     return {nothing, nothing, nothing, 0};
   }
   const double nothing_known = std::numeric_limits<double>::quiet_NaN();
-  if (defined.size() == 1) return {defined[0], nothing_known, nothing_known, 1};
+  if (defined.size() == 1) return {defined[0], nothing_known, nothing_known, 1, defined[0]};
   RandomStream stream(seed, "bootstrap");
   std::vector<double> means(kResamples);
   for (double& mean : means) {
@@ -43,7 +43,10 @@ Interval mean_interval(std::span<const double> values, std::uint64_t seed) {
     mean = sum / static_cast<double>(defined.size());
   }
   std::sort(means.begin(), means.end());
-  return {mean_of(defined), quantile(means, 0.025), quantile(means, 0.975), static_cast<std::int64_t>(defined.size())};
+  const double mean = mean_of(defined);
+  std::sort(defined.begin(), defined.end());
+  return {mean, quantile(means, 0.025), quantile(means, 0.975), static_cast<std::int64_t>(defined.size()),
+          quantile(defined, 0.5)};
 }
 
 }  // namespace holdfast

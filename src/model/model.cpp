@@ -29,7 +29,9 @@ class NetworkModel final : public Model {
     return network_.run(inputs, rule).logits;
   }
 
-  Capabilities capabilities() const override { return {.layers = true, .float64 = true}; }
+  Capabilities capabilities() const override {
+    return {.layers = true, .float64 = true, .scale_invariant = network_.scale_invariant()};
+  }
   const Network* network() const override { return &network_; }
   at::Device device() const override { return device_; }
   at::ScalarType dtype() const override { return dtype_; }

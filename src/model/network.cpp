@@ -66,4 +66,11 @@ int Network::activations() const {
                                         [](const Node& node) { return std::holds_alternative<op::Activation>(node.operation); }));
 }
 
+bool Network::scale_invariant() const {
+  return nodes_.size() > 1 && std::all_of(nodes_.begin() + 1, nodes_.end(), [](const Node& node) {
+           const bool reads_input = std::find(node.inputs.begin(), node.inputs.end(), 0) != node.inputs.end();
+           return !reads_input || std::holds_alternative<op::Standardize>(node.operation);
+         });
+}
+
 }  // namespace holdfast

@@ -54,15 +54,19 @@ at::Tensor drop(const op::Dropout& dropout, const at::Tensor& x, std::uint64_t s
 
 // Calls compute(node, operands) for every node but the input, in order, and gives the last value. Values are let go
 // after their last reader, so that without gradients the memory is that of the widest cut, not of the whole network.
+// `kept`, where given, holds all of them instead.
 template <class Compute>
-at::Tensor walk(const std::vector<Node>& nodes, const std::vector<int>& last_reader, const at::Tensor& x,
-                const Compute& compute) {
+at::Tensor walk(const std::vector<Node>& nodes, const std::vector<int>& last_reader, const at::Tensor& x, const Compute& compute,
+                std::vector<at::Tensor>* kept = nullptr) {
   HOLDFAST_CHECK(!nodes.empty());
-  std::vector<at::Tensor> values(nodes.size());
+  std::vector<at::Tensor> passing;
+  std::vector<at::Tensor>& values = kept != nullptr ? *kept : passing;
+  values.resize(nodes.size());
   values[0] = x;
   for (std::size_t i = 1; i < nodes.size(); ++i) {
     const Node& node = nodes[i];
     values[i] = compute(node, Operands(values, node.inputs));
+    if (kept != nullptr) continue;
     for (const int input : node.inputs) {
       if (last_reader[static_cast<std::size_t>(input)] == static_cast<int>(i)) values[static_cast<std::size_t>(input)].reset();
     }
@@ -75,12 +79,13 @@ at::Tensor walk(const std::vector<Node>& nodes, const std::vector<int>& last_rea
 RunResult Network::run(const at::Tensor& x, const Rule& rule) const {
   RunResult result;
   Surrogates surrogates(rule, *this);
-  result.logits = walk(nodes_, last_reader_, x, [&](const Node& node, const Operands& operands) {
+  const auto compute = [&](const Node& node, const Operands& operands) {
     const auto* activation = std::get_if<op::Activation>(&node.operation);
     if (activation == nullptr) return evaluate(node.operation, operands);
     if (rule.keep_pre_activations) result.pre_activations.push_back(operands[0]);
     return surrogates.activate_next(*activation, operands[0]);
-  });
+  };
+  result.logits = walk(nodes_, last_reader_, x, compute, rule.keep_values ? &result.values : nullptr);
   return result;
 }
 

@@ -58,7 +58,9 @@ class ScriptedNetwork final : public Model {
     }
   }
 
-  Capabilities capabilities() const override { return {.layers = true, .float64 = true}; }
+  Capabilities capabilities() const override {
+    return {.layers = true, .float64 = true, .scale_invariant = imported_.network.scale_invariant()};
+  }
   const Network* network() const override { return &imported_.network; }
   at::Device device() const override { return script_.device; }
   at::ScalarType dtype() const override { return script_.dtype; }

@@ -26,6 +26,8 @@ enum class Select {
   kLast,   // the last preserved iterate before the first label flip: the papers' rule
 };
 
+std::string to_string(Select select);  // "worst", "last"
+
 struct AttackTask {
   const Model& model;
   const Explainer& explainer;
@@ -36,6 +38,7 @@ struct AttackTask {
   at::Tensor targets;     // [B] int64: the class that is explained; fixed for the whole attack
   at::Tensor sample_ids;  // [B] int64
   std::uint64_t seed = 0;
+  at::Tensor baseline = {}, background = {};  // for explainers that need them: see ExplainTask
   Select select = Select::kWorst;
   bool trace = false;  // record the metric after every iteration
 };
@@ -62,6 +65,8 @@ class Attack {
   virtual AttackResult run(const AttackTask& task) const = 0;
   // Throws kUsage, before any work, when model, explainer or metric lack what the attack needs.
   virtual void check(const AttackTask& task) const = 0;
+  // The selection that was really made where `asked` was asked for: points without an order have no last one.
+  virtual Select selects(Select asked) const { return asked; }
   const std::string& name() const { return name_; }
 
  private:

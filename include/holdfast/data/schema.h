@@ -4,7 +4,8 @@
 //     {"layout": {"kind": "vector", "length": 4},
 //      "features": [{"name": "age", "low": 0, "high": 1, "step": 0.0137, "original": [17, 90]}, ...],
 //      "groups": [{"name": "sex", "columns": [2, 3]}],
-//      "classes": ["<=50K", ">50K"]}
+//      "classes": ["<=50K", ">50K"],
+//      "neighbors": [[1], [0], [], []]}
 //
 // Every key but layout may be left out.
 #pragma once
@@ -43,6 +44,9 @@ struct Schema {
   std::vector<Feature> features;
   std::vector<Group> groups;
   std::vector<std::string> classes;
+  // Empty, or for each feature of a folded map the features that count as next to it, ascending: correlated columns of a
+  // table, say. Metrics with a neighbourhood use it instead of the layout's own.
+  std::vector<std::vector<std::int64_t>> neighbors;
   // Range of every element when `features` is empty; unset when nothing is known.
   std::optional<std::pair<double, double>> range;
 

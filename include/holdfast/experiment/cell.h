@@ -28,6 +28,7 @@ struct CellTask {
   at::Tensor targets;     // [B] int64; undefined: the predicted classes
   at::Tensor sample_ids;  // [B] int64
   std::uint64_t seed = 0;
+  at::Tensor baseline = {}, background = {};  // for explainers that need them: see ExplainTask
   Select select = Select::kWorst;
   bool trace = false;
 };

@@ -22,6 +22,8 @@
 
 namespace holdfast {
 
+inline constexpr std::int64_t kExplainMemory = std::int64_t{256} << 20;
+
 struct ExplainTask {
   const Model& model;
   at::Tensor inputs;      // [B, sample...], on the model's device
@@ -29,7 +31,13 @@ struct ExplainTask {
   at::Tensor sample_ids;  // [B] int64, name of each sample's random stream
   std::uint64_t seed = 0;
   const Schema* schema = nullptr;  // may be null: no groups then
-  Rule rule = {};                  // a surrogate's rule; exact for everything that is reported
+  // What to compare with, [sample...], where the explainer's baseline is `given`; undefined otherwise.
+  at::Tensor baseline = {};
+  // Rows of the data, [N, sample...]: for mean baselines and gradient_shap; undefined where there are none.
+  at::Tensor background = {};
+  // Bytes that the activations of one batch may take: explainers of many passes cut their work to it.
+  std::int64_t memory = kExplainMemory;
+  Rule rule = {};  // a surrogate's rule; exact for everything that is reported
   // Maps with their signs, from explainers that report magnitudes: attacks hold the clean signs fixed.
   bool keep_signs = false;
 };
@@ -38,6 +46,12 @@ struct Explanation {
   at::Tensor maps;       // [B, sample...], detached
   at::Tensor log_scale;  // [B]
   at::Tensor logits;     // [B, classes] at the inputs, detached: the forward pass is paid for
+  // [B], of methods whose maps should add up to a difference of outputs (integrated_gradients, deep_lift, lrp): what is
+  // missing, sum(map) - difference, in the units of the explained quantity; undefined for the others.
+  at::Tensor delta = {};
+  // [B], share of the squared gradient that lay in the means of one-hot groups and was projected away; undefined where
+  // nothing was projected.
+  at::Tensor gauge_share = {};
 };
 
 // An explanation at a point from which cotangents can be pulled back. Holds the graph (or what it needs to make it

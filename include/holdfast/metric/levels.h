@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,8 +18,9 @@
 namespace holdfast {
 
 struct Interval {
-  double mean = 0, low = 0, high = 0;  // 95 %
-  std::int64_t count = 0;              // values that were defined
+  double mean = 0, low = 0, high = 0;                        // 95 %
+  std::int64_t count = 0;                                    // values that were defined
+  double median = std::numeric_limits<double>::quiet_NaN();  // of values; none for shares and areas
 };
 
 // Mean with a 95 % bootstrap interval (percentile, 2000 resamples, keyed by seed); NaN values are left out. No values: all NaN;

@@ -58,6 +58,11 @@ class Metric {
   }
   // Whether a perfect value means that the top set is the same, so that first_swap can be read off the value.
   virtual bool perfect_means_same_top() const { return false; }
+  // How many positions the top set really has, for metrics that may not find k of them (diverse sets on small maps).
+  virtual std::optional<std::int64_t> found(const MapView& map) const {
+    (void)map;
+    return std::nullopt;
+  }
   // k of the metric, for attacks that take theirs from it; nothing for metrics of whole maps.
   virtual std::optional<std::int64_t> top_count() const { return std::nullopt; }
 

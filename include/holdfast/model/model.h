@@ -17,11 +17,12 @@
 namespace holdfast {
 
 struct Capabilities {
-  bool gradients = true;        // logits can be differentiated by the inputs
-  bool double_backward = true;  // ... twice, so that attributions can be attacked by gradient
-  bool layers = false;          // it is a Network: surrogates and layer-wise explainers work
-  bool side_by_side = true;     // several threads may run it at once
-  bool float64 = false;         // a double-precision copy can be made
+  bool gradients = true;         // logits can be differentiated by the inputs
+  bool double_backward = true;   // ... twice, so that attributions can be attacked by gradient
+  bool layers = false;           // it is a Network: surrogates and layer-wise explainers work
+  bool side_by_side = true;      // several threads may run it at once
+  bool float64 = false;          // a double-precision copy can be made
+  bool scale_invariant = false;  // logits(a x) = logits(x) for every a > 0: the network standardises its input first
 };
 
 class Model {

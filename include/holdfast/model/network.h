@@ -143,6 +143,7 @@ struct Rule {
   // softplus). One value for all activations or one for each, in order; empty: exactly as the network is.
   std::vector<double> softplus_beta;
   bool keep_pre_activations = false;
+  bool keep_values = false;
 
   static Rule exact() { return {}; }
   static Rule softplus(double beta) { return {.softplus_beta = {beta}}; }
@@ -151,6 +152,7 @@ struct Rule {
 struct RunResult {
   at::Tensor logits;
   std::vector<at::Tensor> pre_activations;  // one for each activation, in order, when asked for
+  std::vector<at::Tensor> values;           // one for each node, when asked for: what layer-wise explainers walk back over
 };
 
 struct Parameter {
@@ -166,6 +168,9 @@ class Network {
 
   const std::vector<Node>& nodes() const { return nodes_; }
   int activations() const;
+  // Whether logits(a x) = logits(x) for every a > 0: all that reads the input standardises it first. (A sample that is flat
+  // but for rounding meets the floor of its deviation and is the exception.)
+  bool scale_invariant() const;
 
   // Evaluation: running statistics, no dropout. Differentiable in x and in the parameters, any number of times. Thread-safe.
   RunResult run(const at::Tensor& x, const Rule& rule = {}) const;

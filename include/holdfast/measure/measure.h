@@ -1,0 +1,63 @@
+// Measures: one number a sample for a model and an explainer around that sample - how thick its ranking is, how curved the
+// model, how faithful the map, how stable under noise. Metrics compare two maps that are given; measures make their own.
+//
+// Samples never mix: value b depends on row b of the task, its id and the seed alone (and on the background).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/core/registry.h"
+#include "holdfast/explain/explainer.h"
+
+namespace holdfast {
+
+struct MeasureTask {
+  const Model& model;
+  const Explainer& explainer;
+  const Schema& schema;
+  at::Tensor inputs;      // [B, sample...], on the model's device
+  at::Tensor targets;     // [B] int64: the class that is explained
+  at::Tensor sample_ids;  // [B] int64
+  std::uint64_t seed = 0;
+  double epsilon = 0;          // radius of the neighbourhood for measures that name none of their own; 0: none was given
+  at::Tensor endpoints = {};   // [B, sample...] or [B, M, sample...]: perturbed inputs that are given, an attack's result
+  at::Tensor baseline = {};    // for explainers that need them: see ExplainTask
+  at::Tensor background = {};  // ... and for measures that resample rows of the data
+  std::int64_t memory = kExplainMemory;
+
+  // The same samples as the explainer's task.
+  ExplainTask explain_task() const;
+};
+
+struct Measurement {
+  std::vector<double> values;  // one a sample; NaN where undefined
+  // Named columns beside it, one value a sample each: standard error, label flips met, the same for random features.
+  std::vector<std::pair<std::string, std::vector<double>>> parts = {};
+};
+
+class Measure {
+ public:
+  explicit Measure(std::string name) : name_(std::move(name)) {}
+  virtual ~Measure() = default;
+
+  virtual Measurement run(const MeasureTask& task) const = 0;
+  // Throws kUsage, before any work, when model, explainer or data lack what the measure needs.
+  virtual void check(const MeasureTask& task) const = 0;
+  virtual bool higher_is_better() const = 0;
+  // Whether the explainer matters: curvature and thickness of the bare gradient do not read it.
+  virtual bool uses_explainer() const { return true; }
+
+  const std::string& name() const { return name_; }  // canonical call
+
+ private:
+  std::string name_;
+};
+
+const Registry<Measure>& measures();
+
+}  // namespace holdfast
