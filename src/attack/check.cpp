@@ -3,11 +3,12 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/torch.h"
+#include "ledger.h"
 
 namespace holdfast {
 
 void check_task(const AttackTask& task) {
-  task.explainer.check(task.model);
+  task.explainer.check_task(explain_at(task, task.inputs));
   task.metric.check(task.schema);
   const std::vector<std::int64_t> expected = task.schema.layout.sample_shape();
   const std::vector<std::int64_t> shape = task.inputs.sizes().slice(1).vec();

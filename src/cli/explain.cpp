@@ -40,12 +40,16 @@ void run(const Flags& flags) {
   ExplainedBatch batch;
   {
     Progress progress("explain", subject.inputs.size(0), "samples");
-    batch = explain_all(*subject.model, *explainer, subject.schema, subject.inputs, subject.targets, subject.ids,
-                        static_cast<std::uint64_t>(flags.common.seed), flags.common.tiles(), &progress);
+    batch = explain_all({.model = *subject.model,
+                         .explainer = *explainer,
+                         .schema = subject.schema,
+                         .inputs = subject.inputs,
+                         .targets = subject.targets,
+                         .sample_ids = subject.ids,
+                         .seed = static_cast<std::uint64_t>(flags.common.seed)},
+                        flags.common.tiles(), &progress);
   }
-  std::vector<std::int64_t> shape(static_cast<std::size_t>(batch.maps.dim()), 1);
-  shape[0] = batch.maps.size(0);
-  const at::Tensor maps = batch.maps * batch.log_scale.to(batch.maps.dtype()).exp().view(shape);
+  const at::Tensor maps = scaled_maps(batch.maps, batch.log_scale);
   write_tensor(flags.out, maps);
   log_info("{} maps of {} in {}", maps.size(0), explainer->name(), flags.out);
   if (!flags.png.empty()) write_pictures(flags, subject, maps);

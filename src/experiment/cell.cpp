@@ -2,49 +2,18 @@
 
 #include "holdfast/attack/verify.h"
 #include "holdfast/core/files.h"
-#include "holdfast/core/log.h"
 #include "holdfast/core/safetensors.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
+#include "model_tiles.h"
 
 namespace holdfast {
 namespace {
 
 constexpr const char* kOutcomes = "samples";  // key of the per-sample outcomes in a tile's metadata
 
-// Side by side only when the model allows it; a device runs one tile at a time.
-int threads_for(const Model& model, int threads) {
-  return model.capabilities().side_by_side && model.device().is_cpu() ? threads : 1;
-}
-
-std::int64_t tile_size(const TileOptions& tiles, const Layout& layout) {
-  return tiles.size > 0 ? tiles.size : default_tile(layout);
-}
-
-at::Tensor rows(const at::Tensor& tensor, const Tile& tile) {
-  return tensor.slice(0, tile.begin, tile.end);
-}
-
-at::Tensor on_device(const at::Tensor& tensor, const Model& model) {
-  return tensor.to(model.device());
-}
-
-at::Tensor inputs_for(const at::Tensor& inputs, const Tile& tile, const Model& model) {
-  return rows(inputs, tile).to(at::TensorOptions().device(model.device()).dtype(model.dtype())).contiguous();
-}
-
-at::Tensor targets_for(const at::Tensor& targets, const Tile& tile, const Model& model, const at::Tensor& inputs) {
-  if (targets.defined()) return on_device(rows(targets, tile), model);
-  const at::NoGradGuard no_grad;
-  return predicted_class(model.logits(inputs));
-}
-
-at::Tensor to_cpu(const at::Tensor& tensor) {
-  return tensor.detach().cpu().contiguous();
-}
-
-CellResult run_tile(const CellTask& task, const Tile& tile) {
+CellResult run_tile(const CellTask& task, const Reference& reference, const Tile& tile) {
   const at::Tensor inputs = inputs_for(task.inputs, tile, task.model);
   const at::Tensor targets = targets_for(task.targets, tile, task.model, inputs);
   const at::Tensor ids = rows(task.sample_ids, tile);
@@ -57,6 +26,8 @@ CellResult run_tile(const CellTask& task, const Tile& tile) {
                                .targets = targets,
                                .sample_ids = ids,
                                .seed = task.seed,
+                               .baseline = reference.baseline,
+                               .background = reference.background,
                                .select = task.select,
                                .trace = task.trace};
   AttackResult result = task.attack.run(attack_task);
@@ -75,31 +46,6 @@ CellResult run_tile(const CellTask& task, const Tile& tile) {
 void verify_tile(const CellTask& task, const Tile& tile, const CellResult& result) {
   const at::Tensor inputs = inputs_for(task.inputs, tile, task.model);
   verify(task.model, task.threat, inputs, result.perturbed.to(inputs.options()), rows(task.sample_ids, tile), task.attack.name());
-}
-
-// A map that is zero everywhere ranks nothing and cannot be moved: as a result it would pass for perfectly robust.
-void check_maps(const at::Tensor& maps, const std::string& explainer, const std::string& model) {
-  const std::int64_t samples = maps.size(0);
-  const std::int64_t empty = samples - maps.flatten(1).ne(0).any(1).sum().item<std::int64_t>();
-  if (empty == samples) {
-    input_error("{}: every explanation of {} is zero; its output has no gradient by its inputs", explainer, model);
-  }
-  if (empty > 0) log_warning("{}: {} of {} explanations are zero everywhere and rank nothing", explainer, empty, samples);
-}
-
-// What a sample gets must not depend on the samples beside it, or results would depend on the tile.
-void check_samples_apart(const Model& model, const at::Tensor& inputs) {
-  const at::NoGradGuard no_grad;
-  const std::int64_t samples = std::min<std::int64_t>(inputs.size(0), 3);
-  const at::Tensor batch = inputs_for(inputs, {.begin = 0, .end = samples}, model);
-  const at::Tensor together = model.logits(batch).to(at::kDouble);
-  for (std::int64_t i = 0; i < samples; ++i) {
-    const at::Tensor alone = model.logits(batch.slice(0, i, i + 1)).to(at::kDouble);
-    const double scale = 1 + alone.abs().max().item<double>();
-    if ((alone[0] - together[i]).abs().max().item<double>() > 1e-3 * scale) {
-      input_error("{}: its output for a sample depends on the other samples of the batch", model.name());
-    }
-  }
 }
 
 // The tensors of a result by name, for storing and joining.
@@ -189,14 +135,6 @@ void TileStore::save(std::int64_t tile, const CellResult& result) const {
   write_safetensors(path(tile), file);
 }
 
-std::int64_t default_tile(const Layout& layout) {
-  // Small samples are limited by dispatch and want large tiles; large ones by memory.
-  const std::int64_t inputs = layout.inputs();
-  if (inputs <= 512) return 256;
-  if (inputs <= 8192) return 32;
-  return 8;
-}
-
 void check_cell(const CellTask& task) {
   task.explainer.check(task.model);
   check_samples_apart(task.model, task.inputs);
@@ -212,12 +150,15 @@ void check_cell(const CellTask& task) {
                      .targets = targets,
                      .sample_ids = task.sample_ids,
                      .seed = task.seed,
+                     .baseline = task.baseline,
+                     .background = task.background,
                      .select = task.select,
                      .trace = task.trace});
 }
 
 CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* progress, const TileStore* store) {
   check_cell(task);
+  const Reference reference = reference_for(task.baseline, task.background, task.model);
   const std::int64_t samples = task.inputs.size(0);
   const std::int64_t size = tile_size(tiles, task.schema.layout);
   std::vector<CellResult> results(static_cast<std::size_t>(tile_count(samples, size)));
@@ -226,7 +167,7 @@ CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* pr
     if (store != nullptr && store->has(tile.index)) {
       result = store->load(tile.index);
     } else {
-      result = run_tile(task, tile);
+      result = run_tile(task, reference, tile);
       if (store != nullptr) store->save(tile.index, result);
     }
     verify_tile(task, tile, result);
@@ -235,44 +176,6 @@ CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* pr
   CellResult whole = join(std::move(results));
   check_maps(whole.original_maps, task.explainer.name(), task.model.name());
   return whole;
-}
-
-at::Tensor predict(const Model& model, const at::Tensor& inputs, const Layout& layout, const TileOptions& tiles) {
-  const std::int64_t samples = inputs.size(0);
-  const std::int64_t size = tile_size(tiles, layout);
-  std::vector<at::Tensor> parts(static_cast<std::size_t>(tile_count(samples, size)));
-  for_each_tile(samples, size, threads_for(model, tiles.threads), [&](const Tile& tile) {
-    const at::NoGradGuard no_grad;
-    parts[static_cast<std::size_t>(tile.index)] = to_cpu(model.logits(inputs_for(inputs, tile, model)));
-  });
-  return at::cat(parts);
-}
-
-ExplainedBatch explain_all(const Model& model, const Explainer& explainer, const Schema& schema, const at::Tensor& inputs,
-                           const at::Tensor& targets, const at::Tensor& sample_ids, std::uint64_t seed, const TileOptions& tiles,
-                           Progress* progress) {
-  explainer.check(model);
-  check_samples_apart(model, inputs);
-  const std::int64_t samples = inputs.size(0);
-  const std::int64_t size = tile_size(tiles, schema.layout);
-  std::vector<ExplainedBatch> parts(static_cast<std::size_t>(tile_count(samples, size)));
-  for_each_tile(samples, size, threads_for(model, tiles.threads), [&](const Tile& tile) {
-    const at::Tensor x = inputs_for(inputs, tile, model);
-    const at::Tensor classes = targets_for(targets, tile, model, x);
-    const Explanation explanation = explainer.attribute(
-        {.model = model, .inputs = x, .targets = classes, .sample_ids = rows(sample_ids, tile), .seed = seed, .schema = &schema});
-    parts[static_cast<std::size_t>(tile.index)] = {to_cpu(explanation.maps), to_cpu(explanation.log_scale),
-                                                   to_cpu(explanation.logits), to_cpu(classes)};
-    if (progress != nullptr) progress->advance(tile.size());
-  });
-  const auto whole = [&](at::Tensor ExplainedBatch::*field) {
-    std::vector<at::Tensor> tensors;
-    for (const ExplainedBatch& part : parts) tensors.push_back(part.*field);
-    return at::cat(tensors);
-  };
-  check_maps(whole(&ExplainedBatch::maps), explainer.name(), model.name());
-  return {whole(&ExplainedBatch::maps), whole(&ExplainedBatch::log_scale), whole(&ExplainedBatch::logits),
-          whole(&ExplainedBatch::targets)};
 }
 
 MapBatch fold_maps(const at::Tensor& maps, const Schema& schema) {

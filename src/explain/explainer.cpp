@@ -17,6 +17,10 @@ std::unique_ptr<Linearization> Explainer::linearize(const ExplainTask& task) con
   return hold_graph(here.inputs, std::move(maps), std::move(log_scale), task_logits(task, task.inputs));
 }
 
+void Explainer::check_task(const ExplainTask& task) const {
+  check(task.model);
+}
+
 at::Tensor Explainer::differentiable(const ExplainTask&) const {
   usage_error("{} cannot be differentiated", name());
 }

@@ -31,6 +31,11 @@ class Saliency final : public Explainer {
     if (!model.capabilities().gradients) usage_error("{}: the model has no gradients by its inputs", name());
   }
 
+  void check_task(const ExplainTask& task) const override {
+    check(task.model);
+    (void)projection_.applies(task);
+  }
+
   Explanation attribute(const ExplainTask& task) const override {
     const at::AutoGradMode with_graph(true);
     const Traced traced = trace(task, task.inputs.detach().requires_grad_(), /*create_graph=*/false);

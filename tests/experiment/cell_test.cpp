@@ -41,6 +41,10 @@ struct Setting {
             .seed = 3};
   }
 
+  ExplainJob job() const {
+    return {.model = *model, .explainer = *explainer, .schema = schema, .inputs = inputs, .targets = {}, .sample_ids = ids};
+  }
+
   std::unique_ptr<Model> model;
   std::unique_ptr<Explainer> explainer;
   std::unique_ptr<Attack> attack;
@@ -120,8 +124,8 @@ TEST(FoldMaps, SumsTheMagnitudesOfChannels) {
 TEST(Cuda, ExplainsAndAttacksAsTheProcessorDoes) {
   if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
   const Setting cpu, cuda(at::Device(at::kCUDA, 0));
-  const ExplainedBatch expected = explain_all(*cpu.model, *cpu.explainer, cpu.schema, cpu.inputs, {}, cpu.ids, 0, {.size = 8});
-  const ExplainedBatch found = explain_all(*cuda.model, *cuda.explainer, cuda.schema, cuda.inputs, {}, cuda.ids, 0, {.size = 8});
+  const ExplainedBatch expected = explain_all(cpu.job(), {.size = 8});
+  const ExplainedBatch found = explain_all(cuda.job(), {.size = 8});
   EXPECT_TRUE(at::allclose(found.maps, expected.maps, 1e-4, 1e-6));
   // run_cell verifies ball, box and class itself.
   const CellResult attacked = run_cell(cuda.task(), {.size = 8});

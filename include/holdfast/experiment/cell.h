@@ -13,6 +13,7 @@
 
 #include "holdfast/attack/attack.h"
 #include "holdfast/core/progress.h"
+#include "holdfast/experiment/explain_all.h"
 #include "holdfast/metric/levels.h"
 
 namespace holdfast {
@@ -55,29 +56,10 @@ class TileStore {
   std::string folder_;
 };
 
-struct TileOptions {
-  std::int64_t size = 0;  // 0: default_tile(layout)
-  int threads = 0;        // 0: one for each core
-};
-
-// Samples in a tile when nothing was asked for: a property of the layout alone, so that results do not depend on the machine.
-std::int64_t default_tile(const Layout& layout);
-
 // Throws kUsage before any work when the parts do not fit each other. Every result was verified.
 void check_cell(const CellTask& task);
 CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* progress = nullptr,
                     const TileStore* store = nullptr);
-
-// Logits of many inputs, tile by tile: [B, classes].
-at::Tensor predict(const Model& model, const at::Tensor& inputs, const Layout& layout, const TileOptions& tiles);
-
-// Explanations of many inputs, tile by tile; `targets` undefined: the predicted classes.
-struct ExplainedBatch {
-  at::Tensor maps, log_scale, logits, targets;
-};
-ExplainedBatch explain_all(const Model& model, const Explainer& explainer, const Schema& schema, const at::Tensor& inputs,
-                           const at::Tensor& targets, const at::Tensor& sample_ids, std::uint64_t seed, const TileOptions& tiles,
-                           Progress* progress = nullptr);
 
 // Folded maps for metrics.
 MapBatch fold_maps(const at::Tensor& maps, const Schema& schema);

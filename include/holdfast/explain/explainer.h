@@ -82,6 +82,9 @@ class Explainer {
 
   // Throws kUsage, before any work, when the model lacks what the explainer needs.
   virtual void check(const Model& model) const = 0;
+  // The same for a whole task: a baseline, a background or one-hot groups that are missing or of another shape throw kUsage or
+  // kInput. Reads the inputs' shape; inputs and targets may be on any device. Explainers that need no more leave it as it is.
+  virtual void check_task(const ExplainTask& task) const;
   virtual bool is_differentiable() const { return true; }
   // Gradient passes through the model that one attribute() of one sample costs; pullback costs twice that.
   virtual std::int64_t evaluations() const { return 1; }

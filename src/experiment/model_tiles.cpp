@@ -1,0 +1,74 @@
+#include "model_tiles.h"
+
+#include <algorithm>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/log.h"
+#include "holdfast/core/torch.h"
+
+namespace holdfast {
+namespace {
+
+at::TensorOptions numbers_of(const Model& model) {
+  return at::TensorOptions().device(model.device()).dtype(model.dtype());
+}
+
+}  // namespace
+
+int threads_for(const Model& model, int threads) {
+  return model.capabilities().side_by_side && model.device().is_cpu() ? threads : 1;
+}
+
+std::int64_t tile_size(const TileOptions& tiles, const Layout& layout) {
+  return tiles.size > 0 ? tiles.size : default_tile(layout);
+}
+
+at::Tensor rows(const at::Tensor& tensor, const Tile& tile) {
+  return tensor.slice(0, tile.begin, tile.end);
+}
+
+at::Tensor inputs_for(const at::Tensor& inputs, const Tile& tile, const Model& model) {
+  return rows(inputs, tile).to(numbers_of(model)).contiguous();
+}
+
+at::Tensor targets_for(const at::Tensor& targets, const Tile& tile, const Model& model, const at::Tensor& inputs) {
+  if (targets.defined()) return rows(targets, tile).to(model.device());
+  const at::NoGradGuard no_grad;
+  return predicted_class(model.logits(inputs));
+}
+
+Reference reference_for(const at::Tensor& baseline, const at::Tensor& background, const Model& model) {
+  const auto moved = [&](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.to(numbers_of(model)).contiguous() : tensor;
+  };
+  return {moved(baseline), moved(background)};
+}
+
+at::Tensor to_cpu(const at::Tensor& tensor) {
+  return tensor.detach().cpu().contiguous();
+}
+
+void check_maps(const at::Tensor& maps, const std::string& explainer, const std::string& model) {
+  const std::int64_t samples = maps.size(0);
+  const std::int64_t empty = samples - maps.flatten(1).ne(0).any(1).sum().item<std::int64_t>();
+  if (empty == samples) {
+    input_error("{}: every explanation of {} is zero; its output has no gradient by its inputs", explainer, model);
+  }
+  if (empty > 0) log_warning("{}: {} of {} explanations are zero everywhere and rank nothing", explainer, empty, samples);
+}
+
+void check_samples_apart(const Model& model, const at::Tensor& inputs) {
+  const at::NoGradGuard no_grad;
+  const std::int64_t samples = std::min<std::int64_t>(inputs.size(0), 3);
+  const at::Tensor batch = inputs_for(inputs, {.begin = 0, .end = samples}, model);
+  const at::Tensor together = model.logits(batch).to(at::kDouble);
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const at::Tensor alone = model.logits(batch.slice(0, i, i + 1)).to(at::kDouble);
+    const double scale = 1 + alone.abs().max().item<double>();
+    if ((alone[0] - together[i]).abs().max().item<double>() > 1e-3 * scale) {
+      input_error("{}: its output for a sample depends on the other samples of the batch", model.name());
+    }
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,37 @@
+// Tiles of samples on their way to a model and back.
+#pragma once
+
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/core/tiles.h"
+#include "holdfast/experiment/explain_all.h"
+
+namespace holdfast {
+
+// Side by side only when the model allows it; a device runs one tile at a time.
+int threads_for(const Model& model, int threads);
+std::int64_t tile_size(const TileOptions& tiles, const Layout& layout);
+
+at::Tensor rows(const at::Tensor& tensor, const Tile& tile);
+// On the model's device, in its precision.
+at::Tensor inputs_for(const at::Tensor& inputs, const Tile& tile, const Model& model);
+// Those given, else the predicted classes of `inputs`, the tile's own.
+at::Tensor targets_for(const at::Tensor& targets, const Tile& tile, const Model& model, const at::Tensor& inputs);
+// What explainers compare with, on the model's device and in its precision; undefined stays undefined.
+struct Reference {
+  at::Tensor baseline, background;
+};
+Reference reference_for(const at::Tensor& baseline, const at::Tensor& background, const Model& model);
+
+at::Tensor to_cpu(const at::Tensor& tensor);
+
+// A map that is zero everywhere ranks nothing and cannot be moved: as a result it would pass for perfectly robust. Warns of
+// some, throws kInput when all are.
+void check_maps(const at::Tensor& maps, const std::string& explainer, const std::string& model);
+
+// What a sample gets must not depend on the samples beside it, or results would depend on the tile. Throws kInput.
+void check_samples_apart(const Model& model, const at::Tensor& inputs);
+
+}  // namespace holdfast
