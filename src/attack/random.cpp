@@ -59,11 +59,12 @@ class Random final : public Attack {
       : Attack(options.canonical()), samples_(options.integer("samples")), on_sphere_(options.word("from") == "sphere") {}
 
   void check(const AttackTask& task) const override { check_task(task); }
+  Select selects(Select) const override { return Select::kWorst; }
 
   AttackResult run(const AttackTask& task) const override {
     check(task);
     ExplainTask point = explain_at(task, task.inputs);
-    Ledger ledger(task, task.explainer.attribute(point), Select::kWorst);
+    Ledger ledger(task, task.explainer.attribute(point), selects(task.select));
     ledger.charge(task.explainer.evaluations());
     at::Tensor clean = task.inputs;
     for (std::int64_t i = 0; i < samples_ && !ledger.finished(); ++i) {

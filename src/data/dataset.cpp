@@ -49,7 +49,7 @@ void check_values(const Dataset& dataset) {
 
 }  // namespace
 
-const std::vector<std::int64_t> Dataset::rows(const std::string& part) const {
+std::vector<std::int64_t> Dataset::rows(const std::string& part) const {
   if (part == "train") return train;
   if (part == "validation") return validation;
   if (part == "test") return test;

@@ -112,6 +112,16 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// The first training rows that are finite: what explainers compare with must not depend on the samples that are audited.
+at::Tensor background_of(const Dataset& dataset) {
+  std::vector<std::int64_t> rows = dataset.rows("train");
+  rows.resize(std::min<std::size_t>(rows.size(), kBackgroundRows));
+  if (rows.empty()) return {};
+  const at::Tensor inputs = dataset.inputs_of(rows);
+  const at::Tensor finite = at::isfinite(inputs).flatten(1).all(1).nonzero().squeeze(1);
+  return finite.numel() > 0 ? inputs.index_select(0, finite) : at::Tensor();
+}
+
 AuditData make_data(const AuditConfig::DatasetEntry& entry, const Dataset& dataset) {
   std::vector<std::int64_t> rows = dataset.rows(entry.part);
   if (rows.empty()) input_error("dataset {} has no {} samples", entry.label, entry.part);
@@ -122,6 +132,7 @@ AuditData make_data(const AuditConfig::DatasetEntry& entry, const Dataset& datas
   data.inputs = dataset.inputs_of(rows);
   data.labels = dataset.labels_of(rows);
   data.ids = at::tensor(rows, at::kLong);
+  data.background = background_of(dataset);
   exclude_non_finite(data);
   check_data(data);
   return data;

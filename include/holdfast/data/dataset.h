@@ -27,7 +27,7 @@ struct Dataset {
 
   std::int64_t classes() const { return static_cast<std::int64_t>(schema.classes.size()); }
   // Rows of a part: "train", "validation", "test" or "all". Throws kUsage for another word.
-  const std::vector<std::int64_t> rows(const std::string& part) const;
+  std::vector<std::int64_t> rows(const std::string& part) const;
   at::Tensor inputs_of(const std::vector<std::int64_t>& rows) const;
   at::Tensor labels_of(const std::vector<std::int64_t>& rows) const;
 };

@@ -32,10 +32,11 @@ struct Trial {
 
 struct AuditData {
   std::string name;
-  at::Tensor inputs;   // [B, sample...] float32, finite: what was not is counted in `excluded`
-  at::Tensor targets;  // [B] int64, classes to explain; undefined: each model's predictions
-  at::Tensor labels;   // [B] int64; undefined when unknown
-  at::Tensor ids;      // [B] int64, position in the dataset
+  at::Tensor inputs;                // [B, sample...] float32, finite: what was not is counted in `excluded`
+  at::Tensor targets;               // [B] int64, classes to explain; undefined: each model's predictions
+  at::Tensor labels;                // [B] int64; undefined when unknown
+  at::Tensor ids;                   // [B] int64, position in the dataset
+  at::Tensor baseline, background;  // for explainers that need them (ExplainTask); undefined when there are none
   Schema schema;
   Trial trial;
   std::vector<std::pair<std::string, std::int64_t>> excluded;  // reason, count
@@ -72,6 +73,9 @@ void check_data(const AuditData& data);
 
 // Throws kUsage for a gate whose metric no dataset's trial has: it would pass for ever.
 void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials);
+
+// Rows of the data that explainers may compare with: the first of the training part that are finite.
+inline constexpr std::int64_t kBackgroundRows = 256;
 
 // Runs what is not done yet and writes the folder; continues one that was interrupted. Returns results.json. The folder must
 // have been claimed (run_folder.h). `report.html` is not written here: it is made from the files.

@@ -1,0 +1,46 @@
+// What is checked of an audit's data and gates before any training or attack.
+#include <algorithm>
+
+#include "holdfast/core/log.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/experiment/audit.h"
+
+namespace holdfast {
+
+void exclude_non_finite(AuditData& data) {
+  const at::Tensor finite = at::isfinite(data.inputs).flatten(1).all(1);
+  const std::int64_t bad = data.inputs.size(0) - finite.sum().item<std::int64_t>();
+  data.excluded.emplace_back("not finite", bad);
+  if (bad == 0) return;
+  const at::Tensor kept = finite.nonzero().squeeze(1);
+  for (at::Tensor* tensor : {&data.inputs, &data.targets, &data.labels, &data.ids}) {
+    if (tensor->defined()) *tensor = tensor->index_select(0, kept);
+  }
+  log_warning("{}: {} samples with a value that is not finite are left out", data.name, bad);
+  if (data.inputs.size(0) == 0) input_error("{}: no sample is finite", data.name);
+}
+
+void check_data(const AuditData& data) {
+  for (const std::string& metric : data.trial.metrics) metrics().make(metric)->check(data.schema);
+  const auto& box = data.trial.box;
+  if (!box) return;
+  const at::Tensor outside = ((data.inputs < box->first) | (data.inputs > box->second)).flatten(1).any(1);
+  if (!outside.any().item<bool>()) return;
+  const std::int64_t first = outside.to(at::kInt).argmax().item<std::int64_t>();
+  const at::Tensor sample = data.inputs[first];
+  const double low = sample.min().item<double>();
+  input_error("{}: sample {} has value {:g}, outside the box {:g},{:g}", data.name, first,
+              low < box->first ? low : sample.max().item<double>(), box->first, box->second);
+}
+
+void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials) {
+  for (const Gate& gate : gates) {
+    const bool answered = std::any_of(trials.begin(), trials.end(), [&](const Trial& trial) {
+      return std::any_of(trial.metrics.begin(), trial.metrics.end(),
+                         [&](const std::string& metric) { return metrics().make(metric)->name() == gate.metric; });
+    });
+    if (!answered) usage_error("gate '{}': no row of this run has metric {}", gate.text, gate.metric);
+  }
+}
+
+}  // namespace holdfast

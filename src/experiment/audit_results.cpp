@@ -1,0 +1,91 @@
+#include "audit_results.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "holdfast/core/torch.h"
+#include "holdfast/measure/prediction.h"
+#include "samples.h"
+
+namespace holdfast {
+namespace {
+
+Json to_json(const Interval& interval) {
+  return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}, {"count", interval.count}};
+}
+
+Json optional_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
+
+double median(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return std::isnan(value); });
+  if (values.empty()) return std::nan("");
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// What attacks met on the way, in a few numbers.
+Json attack_facts(const CellResult& result, const AuditData& data) {
+  std::int64_t flipped = 0, swapped = 0, evaluations = 0;
+  std::vector<double> first_swaps;
+  for (const SampleOutcome& sample : result.samples) {
+    flipped += sample.label_flips > 0 ? 1 : 0;
+    evaluations += sample.evaluations;
+    if (sample.first_swap >= 0) {
+      ++swapped;
+      first_swaps.push_back(static_cast<double>(sample.first_swap));
+    }
+  }
+  const double count = static_cast<double>(result.samples.size());
+  const at::Tensor before = confidence(result.logits, result.targets);
+  const at::Tensor after = confidence(result.moved_logits, result.targets);
+  return {{"flips", {{"samples", flipped}, {"share", static_cast<double>(flipped) / count}}},
+          {"swapped_share", static_cast<double>(swapped) / count},
+          {"median_first_swap", median(first_swaps)},
+          {"evaluations", static_cast<double>(evaluations) / count},
+          {"sensitivity", (before - after).abs().mean().item<double>()},
+          {"auc", data.labels.defined() ? to_json(auc(result.moved_logits, data.labels)) : Json()},
+          {"verified", true}};
+}
+
+}  // namespace
+
+Json model_json(const AuditModel& subject, const AuditData& data, const at::Tensor& logits) {
+  Json json{{"name", subject.name}, {"dataset", data.name}};
+  json.update(subject.facts);
+  json["accuracy"] = data.labels.defined() ? to_json(accuracy(logits, data.labels)) : Json();
+  json["auc"] = data.labels.defined() ? to_json(auc(logits, data.labels)) : Json();
+  return json;
+}
+
+Json row_json(const GridRow& row, const Assessment& assessment, const CellResult& result, const std::string& arrays) {
+  const std::int64_t samples = static_cast<std::int64_t>(assessment.values.size());
+  Json json{{"dataset", row.data.name},
+            {"model", row.subject.name},
+            {"explainer", row.explainer->name()},
+            {"attack", row.attack->name()},
+            {"threat", to_json(row.threat)},
+            {"select", to_string(row.attack->selects(row.data.trial.select))},
+            {"metric", row.metric->name()},
+            {"direction", row.metric->direction() == Direction::kHigherIsMoreAlike ? "higher" : "lower"},
+            {"mean", assessment.value.mean},
+            {"low", assessment.value.low},
+            {"high", assessment.value.high},
+            {"count", assessment.value.count},
+            {"undefined", samples - assessment.value.count},
+            {"median", median(assessment.values)},
+            {"chance", optional_json(assessment.chance)},
+            {"adjusted", optional_json(assessment.adjusted)},
+            {"between", optional_json(assessment.between)},
+            {"between_same_class", optional_json(assessment.between_same_class)},
+            {"specific", optional_json(assessment.specific)},
+            {"distinct_top_sets", assessment.distinct_top_sets},
+            {"tied_share", assessment.tied_share}};
+  json.update(attack_facts(result, row.data));
+  json["arrays"] = arrays;
+  return json;
+}
+
+}  // namespace holdfast
