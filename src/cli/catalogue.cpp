@@ -3,6 +3,7 @@
 #include "holdfast/attack/attack.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/explain/explainer.h"
+#include "holdfast/measure/measure.h"
 #include "holdfast/metric/metric.h"
 #include "holdfast/model/model.h"
 #include "holdfast/train/objective.h"
@@ -22,10 +23,9 @@ const char* type_word(const OptionValue& value) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::vector<const MethodInfo*>>> catalogue() {
-  return {{"explainers", explainers().infos()}, {"attacks", attacks().infos()},
-          {"metrics", metrics().infos()},       {"objectives", objectives().infos()},
-          {"recipes", recipes().infos()},       {"models", architectures().infos()},
-          {"datasets", datasets().infos()},     {"experiments", {}}};
+  return {{"explainers", explainers().infos()}, {"attacks", attacks().infos()},       {"metrics", metrics().infos()},
+          {"measures", measures().infos()},     {"objectives", objectives().infos()}, {"recipes", recipes().infos()},
+          {"models", architectures().infos()},  {"datasets", datasets().infos()},     {"experiments", {}}};
 }
 
 std::vector<std::string> catalogue_kinds() {

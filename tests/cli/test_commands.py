@@ -33,7 +33,8 @@ def reference_saliency(inputs):
 
 def test_list_json_has_every_kind(holdfast):
     listing = holdfast.json("list", "--json")
-    assert list(listing) == ["explainers", "attacks", "metrics", "objectives", "recipes", "models", "datasets", "experiments"]
+    kinds = ["explainers", "attacks", "metrics", "measures", "objectives", "recipes", "models", "datasets", "experiments"]
+    assert list(listing) == kinds
     assert "top_k" in [entry["name"] for entry in listing["metrics"]]
     for entries in listing.values():
         for entry in entries:
