@@ -1,12 +1,14 @@
 #include "operations.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "batch_norm.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/layout.h"
 #include "holdfast/model/activation.h"
+#include "holdfast/model/evaluate.h"
 
 namespace holdfast {
 namespace {
@@ -149,6 +151,12 @@ at::Tensor apply(const op::Permute& permute, const Operands& in) {
 
 at::Tensor evaluate(const Operation& operation, const Operands& operands) {
   return std::visit([&](const auto& known) { return apply(known, operands); }, operation);
+}
+
+at::Tensor evaluate_operation(const Operation& operation, const std::vector<at::Tensor>& operands) {
+  std::vector<int> positions(operands.size());
+  std::iota(positions.begin(), positions.end(), 0);
+  return evaluate(operation, Operands(operands, positions));
 }
 
 int operand_count(const Operation& operation) {
