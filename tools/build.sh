@@ -18,4 +18,10 @@ fi
 memory_jobs=$(awk '/MemAvailable/{print int($2/1500000)}' /proc/meminfo)
 [ "$memory_jobs" -lt 1 ] && memory_jobs=1
 [ "$jobs" -gt "$memory_jobs" ] && jobs=$memory_jobs
-exec ninja -C "$folder" -j "$jobs" --quiet
+ninja -C "$folder" -j "$jobs" --quiet
+
+# `import holdfast` in .venv finds what was built here.
+if [ -d "$folder/python" ] && [ -x .venv/bin/python ]; then
+  link=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["platlib"])')/holdfast.pth
+  [ "$(cat "$link" 2>/dev/null)" = "$PWD/$folder/python" ] || echo "$PWD/$folder/python" >"$link"
+fi

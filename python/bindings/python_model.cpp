@@ -1,0 +1,83 @@
+#include "python_model.h"
+
+#include <torch/csrc/autograd/python_variable.h>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/raw_array.h"
+#include "holdfast/core/torch.h"
+
+namespace holdfast::python {
+namespace {
+
+[[noreturn]] void not_logits(const py::object& result) {
+  const std::string type = py::str(py::type::of(result).attr("__qualname__"));
+  const char* hint = "";
+  if (py::hasattr(result, "logits")) {
+    hint = "; wrap the model so that it gives .logits";
+  } else if (py::isinstance<py::tuple>(result) || py::isinstance<py::list>(result)) {
+    hint = "; wrap the model so that it gives the part that holds them";
+  }
+  input_error("the model gave a {}, not a tensor; it must give logits, [samples, classes]{}", type, hint);
+}
+
+void check_logits(const at::Tensor& logits, std::int64_t samples) {
+  if (logits.dim() != 2 || logits.size(0) != samples || logits.size(1) < 2) {
+    input_error(
+        "the model gave a tensor of shape {} for {} sample{}; it must give logits, [samples, classes], of at least two classes",
+        to_string(logits.sizes().vec()), samples, samples == 1 ? "" : "s");
+  }
+  if (!logits.is_floating_point()) {
+    input_error("the model gave {} elements; logits must be floating-point numbers", at::toString(logits.scalar_type()));
+  }
+}
+
+}  // namespace
+
+PythonModel::PythonModel(py::function function, at::Device device, at::ScalarType dtype)
+    : function_(new py::function(std::move(function)),
+                [](py::function* held) {
+                  const py::gil_scoped_acquire locked;
+                  delete held;
+                }),
+      device_(device),
+      dtype_(dtype) {}
+
+at::Tensor PythonModel::call(const at::Tensor& inputs) const {
+  const py::gil_scoped_acquire locked;
+  const py::object result = (*function_)(inputs);
+  if (!THPVariable_Check(result.ptr())) not_logits(result);
+  return THPVariable_Unpack(result.ptr());
+}
+
+at::Tensor PythonModel::logits(const at::Tensor& inputs) const {
+  const at::Tensor given = inputs.to(dtype_);
+  const at::Tensor own = writes_to_inputs_ ? given.clone() : given;
+  const auto version = own._version();
+  const at::Tensor logits = call(own);
+  check_logits(logits, inputs.size(0));
+  if (!writes_to_inputs_ && own._version() != version) {
+    input_error("the model wrote to its inputs, though not at its first call; let it work on a copy, inputs.clone()");
+  }
+  return logits.to(inputs.scalar_type());
+}
+
+std::string PythonModel::describe() const {
+  return "A Python function from inputs to logits. Its layers cannot be seen: surrogates and layer-wise explainers do not work "
+         "on it.";
+}
+
+std::int64_t PythonModel::look_at(const at::Tensor& inputs) {
+  const at::AutoGradMode with_graph(true);
+  const at::Tensor leaf =
+      inputs.slice(0, 0, 1).detach().to(at::TensorOptions().device(device_).dtype(dtype_)).clone().requires_grad_();
+  const at::Tensor sample = leaf.clone();  // a leaf could not be written to
+  const auto version = sample._version();
+  const at::Tensor logits = call(sample);
+  check_logits(logits, 1);
+  writes_to_inputs_ = sample._version() != version;
+  capabilities_.gradients = logits.requires_grad();
+  capabilities_.double_backward = capabilities_.gradients;
+  return logits.size(1);
+}
+
+}  // namespace holdfast::python

@@ -1,0 +1,44 @@
+// A Python function from inputs to logits as a Model.
+//
+// The interpreter lock is taken only to call the function; everything else, autograd's passes above all, runs without it.
+// Tensors are handed over as they are, without a copy, except where the function computes in another precision than ours
+// (half-precision modules: we work in float32) or writes to its inputs.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <torch/csrc/utils/pybind.h>
+
+#include "holdfast/model/model.h"
+
+namespace holdfast::python {
+
+class PythonModel final : public Model {
+ public:
+  // `dtype`: what the function computes in.
+  PythonModel(py::function function, at::Device device, at::ScalarType dtype);
+
+  at::Tensor logits(const at::Tensor& inputs) const override;
+  using Model::logits;
+
+  Capabilities capabilities() const override { return capabilities_; }
+  at::Device device() const override { return device_; }
+  at::ScalarType dtype() const override { return dtype_ == at::kDouble ? at::kDouble : at::kFloat; }
+  std::string describe() const override;
+
+  // One call with a copy of the first sample: finds out, before any work, what the function gives, whether gradients reach
+  // the inputs, and whether it writes to them. Gives the number of classes; throws kInput for what is not logits.
+  std::int64_t look_at(const at::Tensor& inputs);
+
+ private:
+  at::Tensor call(const at::Tensor& inputs) const;
+
+  std::shared_ptr<py::function> function_;  // let go with the interpreter lock, wherever that happens
+  at::Device device_;
+  at::ScalarType dtype_;
+  Capabilities capabilities_{.side_by_side = false};
+  bool writes_to_inputs_ = false;
+};
+
+}  // namespace holdfast::python

@@ -1,0 +1,94 @@
+#include "subject.h"
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/raw_array.h"
+#include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
+#include "python_model.h"
+
+namespace holdfast::python {
+namespace {
+
+std::string shape_of(const at::Tensor& tensor) {
+  return to_string(tensor.sizes().vec());
+}
+
+void check_finite(const at::Tensor& batch, const std::string& what) {
+  if (!batch.is_floating_point() || all_finite(batch)) return;
+  const at::Tensor bad = at::isfinite(batch).logical_not().flatten(1).any(1);
+  input_error("{}: sample {} holds NaN or infinity", what, bad.nonzero()[0].item<std::int64_t>());
+}
+
+// The number of classes from one sample; a model that refuses the samples does so here. Python's models say more (look_at).
+std::int64_t count_classes(Model& model, const at::Tensor& inputs) {
+  if (const std::optional<Layout> layout = model.layout(); layout && layout->sample_shape() != inputs.sizes().slice(1).vec()) {
+    input_error("inputs: samples have shape {}, but {} takes {}", to_string(inputs.sizes().slice(1).vec()), model.name(),
+                to_string(layout->sample_shape()));
+  }
+  if (auto* function = dynamic_cast<PythonModel*>(&model)) return function->look_at(inputs);
+  const at::NoGradGuard no_graph;
+  const at::Tensor sample = inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype()));
+  const at::Tensor logits = model.logits(sample);
+  if (logits.dim() != 2 || logits.size(0) != 1 || logits.size(1) < 2) {
+    input_error("{} gives outputs of shape {} for one sample; it must give logits, [samples, classes], of at least two classes",
+                model.name(), shape_of(logits));
+  }
+  return logits.size(1);
+}
+
+}  // namespace
+
+at::Tensor checked_batch(const at::Tensor& batch, const std::string& what) {
+  if (batch.layout() != at::kStrided || batch.is_quantized() || batch.is_meta() || batch.is_complex())
+    input_error("{}: must be a dense array of real numbers", what);
+  if (batch.scalar_type() == at::kBool) input_error("{}: has bool elements; they must be numbers", what);
+  if (batch.dim() < 2) input_error("{}: has shape {}; [samples, ...] is expected", what, shape_of(batch));
+  if (batch.numel() == 0) input_error("{}: is empty, its shape is {}", what, shape_of(batch));
+  // Autograd cannot record inference tensors, not even outside of inference mode.
+  const at::Tensor plain = batch.is_inference() ? batch.clone() : batch.detach();
+  check_finite(plain, what);
+  return plain;
+}
+
+at::Tensor checked_labels(const at::Tensor& labels, std::int64_t samples, std::int64_t classes, const std::string& what) {
+  if (!at::isIntegralType(labels.scalar_type(), /*includeBool=*/false))
+    input_error("{}: has {} elements; classes must be integers", what, at::toString(labels.scalar_type()));
+  if (labels.dim() != 1) input_error("{}: has shape {}; one class for each sample is expected", what, shape_of(labels));
+  if (labels.size(0) != samples) input_error("{}: has {} classes for {} samples", what, labels.size(0), samples);
+  const at::Tensor plain = labels.to(at::kCPU, at::kLong).contiguous();
+  const std::int64_t* label = plain.const_data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < samples; ++i) {
+    if (label[i] >= 0 && (classes == 0 || label[i] < classes)) continue;
+    if (classes > 0) input_error("{}: class {} of sample {} is not in 0 to {}", what, label[i], i, classes - 1);
+    input_error("{}: class {} of sample {} is negative", what, label[i], i);
+  }
+  return plain;
+}
+
+Schema schema_for(const std::optional<Schema>& given, const Model* model, const at::Tensor& arrays, const std::string& what) {
+  const std::vector<std::int64_t> shape = arrays.sizes().slice(1).vec();
+  if (given) {
+    if (given->layout.sample_shape() != shape) {
+      input_error("{}: samples have shape {}, but the schema describes {}", what, to_string(shape),
+                  to_string(given->layout.sample_shape()));
+    }
+    return *given;
+  }
+  const std::optional<Layout> known = model != nullptr ? model->layout() : std::nullopt;
+  return Schema::of(known && known->sample_shape() == shape ? *known : Layout::guess(shape));
+}
+
+Subject examine(const Question& question) {
+  Subject subject{.model = question.model, .inputs = checked_batch(question.inputs, "inputs")};
+  const std::int64_t samples = subject.inputs.size(0);
+  const std::int64_t classes = count_classes(*question.model, subject.inputs);
+  subject.schema = schema_for(question.schema, subject.model.get(), subject.inputs, "inputs");
+  if (question.targets) subject.targets = checked_labels(*question.targets, samples, classes, "targets");
+  // A baseline is one sample: checked as a batch of one.
+  if (question.baseline) subject.baseline = checked_batch(question.baseline->unsqueeze(0), "baseline").squeeze(0);
+  if (question.background) subject.background = checked_batch(*question.background, "background");
+  subject.ids = at::arange(samples, at::kLong);
+  return subject;
+}
+
+}  // namespace holdfast::python

@@ -1,0 +1,47 @@
+// What a call is about: a model, its samples and what is known about them, checked before any work.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/data/schema.h"
+#include "holdfast/model/model.h"
+
+namespace holdfast::python {
+
+// The arguments that explain, attack and measure_model share, as Python gives them.
+struct Question {
+  std::shared_ptr<Model> model;
+  at::Tensor inputs;
+  std::optional<at::Tensor> targets, baseline, background;
+  std::optional<Schema> schema;
+  std::uint64_t seed = 0;
+  int threads = 0;        // 0: one for each core
+  std::int64_t tile = 0;  // samples in a tile; 0: chosen by the size of a sample
+};
+
+struct Subject {
+  std::shared_ptr<const Model> model;
+  at::Tensor inputs;   // [B, sample...], finite
+  at::Tensor targets;  // [B] int64 on the CPU; undefined: the predicted classes
+  at::Tensor ids;      // 0 .. B-1
+  at::Tensor baseline = {}, background = {};
+  Schema schema;
+};
+
+// Throws kInput or kUsage in one sentence.
+Subject examine(const Question& question);
+
+// Schema of arrays [B, sample...]: the one given, else what the model knows, else what the shape says.
+Schema schema_for(const std::optional<Schema>& given, const Model* model, const at::Tensor& arrays, const std::string& what);
+
+// A plain, finite batch of numbers: outside of any graph, and no inference tensor. `what` names it in messages.
+at::Tensor checked_batch(const at::Tensor& batch, const std::string& what);
+
+// [B] int64 on the CPU, in [0, classes) when classes > 0.
+at::Tensor checked_labels(const at::Tensor& labels, std::int64_t samples, std::int64_t classes, const std::string& what);
+
+}  // namespace holdfast::python

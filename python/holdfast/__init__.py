@@ -1,0 +1,41 @@
+"""Do a model's explanations hold when the input is nudged?
+
+>>> import holdfast, torch
+>>> model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+>>> inputs = torch.rand(4, 6)
+>>> maps = holdfast.explain(model, inputs, "saliency")
+>>> maps.shape
+torch.Size([4, 6])
+
+A model is any ``torch.nn.Module`` or callable from inputs to logits, or what :func:`load_model` gives. Inputs and maps are torch
+tensors or NumPy arrays; results come back as what was given. The algorithms are those of the command line, and so are their names
+and options: :func:`list` and :func:`describe` show them.
+"""
+
+import torch  # noqa: F401  (its libraries must be loaded before ours)
+
+from ._attack import Attacked, Threat, attack
+from ._catalogue import describe
+from ._catalogue import list_methods as list
+from ._core import Error, Schema
+from ._core import version as __version__
+from ._explain import Explained, explain
+from ._measure import Similarity, measure
+from ._model import Model, load_model
+
+__all__ = [
+    "Attacked",
+    "Error",
+    "Explained",
+    "Model",
+    "Schema",
+    "Similarity",
+    "Threat",
+    "__version__",
+    "attack",
+    "describe",
+    "explain",
+    "list",
+    "load_model",
+    "measure",
+]

@@ -1,0 +1,56 @@
+"""Between the caller's arrays and tensors, without a copy where none is needed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from ._core import Error
+
+Array: TypeAlias = "torch.Tensor | np.ndarray[Any, Any]"
+
+
+def to_tensor(array: Any, what: str) -> torch.Tensor:
+    """The array as a tensor that shares its memory, unless torch cannot read it as it lies."""
+    if isinstance(array, torch.Tensor):
+        return array
+    try:
+        plain = np.asarray(array)
+    except ValueError as error:
+        raise Error(f"{what}: is no array: {error}") from None
+    if plain.dtype.kind not in "biuf":
+        raise Error(f"{what}: has elements of type {plain.dtype}; they must be numbers")
+    if plain.dtype == np.longdouble:
+        plain = plain.astype(np.float64)
+    if not plain.dtype.isnative:
+        plain = plain.astype(plain.dtype.newbyteorder("="))
+    if any(stride < 0 for stride in plain.strides):
+        plain = plain.copy()
+    with warnings.catch_warnings():
+        if not plain.flags.writeable:  # nobody writes to it
+            warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(plain)
+
+
+def optional_tensor(array: Any, what: str) -> torch.Tensor | None:
+    return None if array is None else to_tensor(array, what)
+
+
+def class_tensor(classes: Any, samples: int, what: str) -> torch.Tensor | None:
+    """Classes as a tensor; one number stands for all samples."""
+    if classes is None:
+        return None
+    if isinstance(classes, int):
+        return torch.full((samples,), classes)
+    return to_tensor(classes, what)
+
+
+def as_given(array: Any) -> Callable[[torch.Tensor], Any]:
+    """Turns results into what the caller works with: tensors on the same device, or NumPy arrays."""
+    if isinstance(array, torch.Tensor):
+        return lambda tensor: tensor.to(array.device)
+    return lambda tensor: tensor.numpy()

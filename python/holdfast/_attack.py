@@ -1,0 +1,162 @@
+"""Attacks on explanations."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from . import _core
+from ._arrays import Array, as_given, to_tensor
+from ._core import Error
+from ._measure import Similarity
+from ._model import AnyModel, prepared
+from ._question import make_question
+from ._schema import AnySchema
+
+
+@dataclass(frozen=True)
+class Threat:
+    """What an attacker may do to an input: stay within ``epsilon`` of it in ``norm``, and inside ``box``.
+
+    >>> holdfast.Threat(norm="linf", epsilon=8 / 255, box=(0, 1))
+    Threat(norm='linf', epsilon=0.03137254901960784, box=(0, 1))
+
+    Features that the schema calls frozen are left alone.
+    """
+
+    norm: str = "l2"
+    epsilon: float = 1.0
+    box: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What an attack came to; one row, or one value, for each sample."""
+
+    #: Inputs inside the threat model, predicted as the clean ones are; the clean input where nothing was found.
+    perturbed: Array
+    original_maps: Array
+    perturbed_maps: Array
+    #: The classes that were explained.
+    targets: Array
+    logits: Array
+    perturbed_logits: Array
+    prediction: Array
+    prediction_after: Array
+    #: Size of the perturbation in the threat's norm.
+    norm: Array
+    #: The metric between the two maps.
+    value: Array
+    #: Iteration at which a feature first left the top k; -1: never.
+    first_swap: Array
+    #: Iterates met whose predicted class had changed.
+    label_flips: Array
+    #: Gradient evaluations used.
+    evaluations: Array
+    #: Iteration at which the perturbed input was found; 0: it is the clean one.
+    iteration: Array
+    #: The metric after every iteration, a list for each sample; None unless asked for.
+    trace: list[list[float]] | None
+    #: The metric over all samples with its levels.
+    summary: Similarity
+    attack: str
+    explainer: str
+    metric: str
+
+
+def _bounds(box: Any) -> tuple[float, float] | None:
+    if box is None:
+        return None
+    try:
+        low, high = (float(bound) for bound in box)
+    except (TypeError, ValueError):
+        raise Error(f"box: {box!r} must be two numbers, (low, high)") from None
+    return low, high
+
+
+def attack(
+    model: AnyModel,
+    inputs: Array,
+    attack: str = "er",
+    *,
+    explainer: str = "saliency",
+    metric: str = "top_k(k=8)",
+    threat: Threat,
+    targets: Any = None,
+    schema: AnySchema | None = None,
+    baseline: Array | None = None,
+    background: Array | None = None,
+    select: Literal["worst", "last"] = "worst",
+    trace: bool = False,
+    seed: int = 0,
+    threads: int = 0,
+    tile: int = 0,
+) -> Attacked:
+    """Moves the explanation while the prediction stays.
+
+    >>> threat = holdfast.Threat(norm="l2", epsilon=0.5)
+    >>> moved = holdfast.attack(model, inputs, "er(steps=20)", metric="top_k(k=2)", threat=threat)
+    >>> bool((moved.prediction == moved.prediction_after).all()), bool((moved.norm <= 0.5 + 1e-6).all())
+    (True, True)
+
+    Every result was verified: it lies inside the threat model, and its predicted class is the clean one's.
+
+    Args:
+        model: A module or callable from inputs to logits, or what ``load_model`` gave. A module runs in evaluation mode and is
+            left in the mode it was in.
+        inputs: Samples, ``[samples, ...]``.
+        attack: Its name with options; ``holdfast.list("attacks")`` shows them.
+        explainer: The explanation to attack.
+        metric: The similarity to break.
+        threat: What the attacker may do.
+        targets: The classes to explain, one for each sample or one for all; those predicted when left out.
+        schema: What is known about the features: one-hot groups, frozen features; a dictionary, or the path of a schema file.
+        baseline: One sample to compare with, for explainers with ``baseline=given``.
+        background: Rows of the data, for explainers that compare with them.
+        select: Which iterate to keep: the worst for the defender, or the last as the papers do.
+        trace: Record the metric after every iteration.
+        seed: Of every random number.
+        threads: Tiles computed side by side; 0: one for each core. Python's models run on the calling thread.
+        tile: Samples computed at once; 0: chosen by the size of a sample.
+    """
+    samples = to_tensor(inputs, "inputs")
+    choice = _core.AttackChoice(
+        attack, explainer, metric, threat.norm, float(threat.epsilon), _bounds(threat.box), select, bool(trace)
+    )
+    with prepared(model, samples) as native:
+        question = make_question(
+            native,
+            samples,
+            targets=targets,
+            schema=schema,
+            baseline=baseline,
+            background=background,
+            seed=seed,
+            threads=threads,
+            tile=tile,
+        )
+        found = _core.attack(question, choice)
+    give = as_given(inputs)
+    value = give(found.value)
+    return Attacked(
+        perturbed=give(found.perturbed),
+        original_maps=give(found.original_maps),
+        perturbed_maps=give(found.perturbed_maps),
+        targets=give(found.targets),
+        logits=give(found.logits),
+        perturbed_logits=give(found.perturbed_logits),
+        prediction=give(found.prediction),
+        prediction_after=give(found.prediction_after),
+        norm=give(found.norm),
+        value=value,
+        first_swap=give(found.first_swap),
+        label_flips=give(found.label_flips),
+        evaluations=give(found.evaluations),
+        iteration=give(found.iteration),
+        trace=found.trace if trace else None,
+        summary=Similarity(json.loads(found.summary), values=value),
+        attack=found.attack,
+        explainer=found.explainer,
+        metric=found.metric,
+    )

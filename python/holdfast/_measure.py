@@ -1,0 +1,92 @@
+"""How alike two sets of maps are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, overload
+
+from . import _core
+from ._arrays import Array, as_given, class_tensor, to_tensor
+from ._question import count
+from ._schema import AnySchema, to_schema
+
+
+class Similarity(dict[str, Any]):
+    """A metric's mean over the samples with its 95 % interval and the levels that make it mean something.
+
+    A dictionary with the keys of ``holdfast measure --json``; keys can be read as attributes. What is undefined is None, in
+    ``values`` (one a sample) NaN.
+    """
+
+    def __getattr__(self, key: str) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            raise AttributeError(f"{key}; there are {', '.join(self)}") from None
+
+    def __repr__(self) -> str:
+        shown = {key: value for key, value in self.items() if key not in ("name", "values")}
+        return f"<{self['name']}: {', '.join(f'{key} {_short(value)}' for key, value in shown.items())}>"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@overload
+def measure(
+    original: Array,
+    perturbed: Array,
+    metrics: str,
+    *,
+    schema: AnySchema | None = ...,
+    labels: Any = ...,
+    seed: int = ...,
+) -> Similarity: ...
+@overload
+def measure(
+    original: Array,
+    perturbed: Array,
+    metrics: Sequence[str],
+    *,
+    schema: AnySchema | None = ...,
+    labels: Any = ...,
+    seed: int = ...,
+) -> list[Similarity]: ...
+def measure(
+    original: Array,
+    perturbed: Array,
+    metrics: str | Sequence[str],
+    *,
+    schema: AnySchema | None = None,
+    labels: Any = None,
+    seed: int = 0,
+) -> Similarity | list[Similarity]:
+    """Compares two sets of maps, with the levels that make a similarity mean something.
+
+    >>> found = holdfast.measure(maps, other, "top_k(k=2)")
+    >>> found.mean, found["chance"], found.values.shape
+    (1.0, 0.3333333333333333, torch.Size([4]))
+
+    Args:
+        original: Maps, ``[samples, ...]``.
+        perturbed: Maps of the same shape.
+        metrics: A name with options, or several; ``holdfast.list("metrics")`` shows them.
+        schema: Layout, one-hot groups and neighbours of the maps; a dictionary, or the path of a schema file.
+        labels: A class for each sample, for the level between samples of one class.
+        seed: Of the intervals and of the pairs of samples.
+
+    Returns:
+        One :class:`Similarity`, or a list of them in the order of ``metrics``.
+    """
+    first = to_tensor(original, "original")
+    second = to_tensor(perturbed, "perturbed")
+    calls = [metrics] if isinstance(metrics, str) else [*metrics]
+    samples = first.shape[0] if first.dim() else 0
+    classes = class_tensor(labels, samples, "labels")
+    give = as_given(original)
+    results = []
+    for compared in _core.measure(first, second, calls, to_schema(schema), classes, count(seed, "seed")):
+        results.append(Similarity(json.loads(compared.summary), values=give(compared.values)))
+    return results[0] if isinstance(metrics, str) else results
