@@ -24,4 +24,14 @@ void check_differentiable(const AttackTask& task, const std::string& attack) {
   if (!task.model.capabilities().double_backward) usage_error("{}: the model cannot be differentiated twice; use random", attack);
 }
 
+std::int64_t top_count(const AttackTask& task, std::int64_t option, const std::string& attack, const char* option_name) {
+  if (option == 0 && !task.metric.top_count()) {
+    const std::string method = attack.substr(0, attack.find('('));
+    usage_error("{}: {} has no k to take; write {}({}=8)", attack, task.metric.name(), method, option_name);
+  }
+  const std::int64_t count = option > 0 ? option : *task.metric.top_count(), features = task.schema.layout.features();
+  if (count > features) usage_error("{}: the map has {} features; choose {} <= {}", attack, features, option_name, features);
+  return count;
+}
+
 }  // namespace holdfast

@@ -13,4 +13,8 @@ void check_task(const AttackTask& task);
 // message.
 void check_differentiable(const AttackTask& task, const std::string& attack);
 
+// The size of the top that an attack is after: its own option, or the metric's k where that is 0. Throws kUsage when the metric
+// has none, or when the map has fewer features.
+std::int64_t top_count(const AttackTask& task, std::int64_t option, const std::string& attack, const char* option_name = "k");
+
 }  // namespace holdfast

@@ -1,6 +1,8 @@
 // One step of projected descent, the same for every attack that follows a gradient.
 #pragma once
 
+#include <vector>
+
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/attack/threat.h"
@@ -12,7 +14,8 @@ namespace holdfast {
 //     l2    g / ||g||_2          l1    g / ||g||_1          linf    sign(g)
 // So steps of length s, T of them, stay within sT of the start by themselves. Frozen elements are taken out of the
 // gradient first. A sample whose gradient is zero or not finite stays where it is.
+// `projected`, unless null, gets a flag for each row: whether the step had left ball or box.
 at::Tensor descend(const ThreatModel& threat, const at::Tensor& points, const at::Tensor& gradient, const at::Tensor& clean,
-                   double step);
+                   double step, std::vector<char>* projected = nullptr);
 
 }  // namespace holdfast

@@ -8,6 +8,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/explain/finite.h"
 
 namespace holdfast {
 namespace {
@@ -24,12 +25,33 @@ std::pair<std::int64_t, bool> predict(const Number* logits, std::int64_t classes
     if (logits[c] > logits[best]) {
       runner_up = logits[best];
       best = c;
-    } else {
+    } else if (logits[c] <= logits[best]) {
       runner_up = std::max(runner_up, logits[c]);
+    } else {
+      runner_up = std::numeric_limits<Number>::infinity();  // a logit that is no number: nothing is sure
     }
   }
   const double top = static_cast<double>(logits[best]);
   return {best, top - static_cast<double>(runner_up) >= kMargin + kLogitRounding * std::abs(top)};
+}
+
+// Probability of the predicted class, and what rounding of the logits may change of it.
+template <class Number>
+std::pair<double, double> probability_of(const Number* logits, std::int64_t classes, std::int64_t predicted) {
+  const double top = static_cast<double>(logits[predicted]);
+  double sum = 0;
+  for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(logits[c]) - top);
+  const double p = 1 / sum;
+  return {p, 2 * kLogitRounding * std::abs(top) * p * (1 - p)};
+}
+
+// The predicted class's logit above the highest of the others.
+double margin_of(const double* logits, std::int64_t classes, std::int64_t predicted) {
+  double margin = std::numeric_limits<double>::infinity();
+  for (std::int64_t c = 0; c < classes; ++c) {
+    if (c != predicted) margin = std::min(margin, logits[predicted] - logits[c]);
+  }
+  return margin;
 }
 
 at::Tensor on_cpu(const at::Tensor& tensor) {
@@ -62,15 +84,19 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
       floor_(task.metric.floor()),
       perturbed_(on_cpu(task.inputs).clone()),
       running_(task.inputs.size(0)) {
-  const at::Tensor ids = task.sample_ids.cpu();
+  check_finite(clean, task.sample_ids, task.model, task.explainer);
   fold(clean.maps);
   read_predictions(clean.logits);
   outcomes_.resize(static_cast<std::size_t>(running_));
   samples_.reserve(outcomes_.size());
   for (std::int64_t row = 0; row < running_; ++row) {
     const auto map = map_of(row);
-    if (!map) failure("{}: the map of sample {} is not finite", task.explainer.name(), ids[row].item<std::int64_t>());
+    HOLDFAST_CHECK(map);
     Sample sample{.metric = task.metric.prepare(*map), .predicted = predicted_[static_cast<std::size_t>(row)]};
+    if (task.threat.tolerance) {
+      sample.probability = probability_[static_cast<std::size_t>(row)];
+      sample.rounding = rounding_[static_cast<std::size_t>(row)];
+    }
     if (has_top_ && !task.metric.perfect_means_same_top()) sample.top.emplace(task.metric.top_set(*map), map->size());
     outcomes_[static_cast<std::size_t>(row)].value = sample.metric->value(*map);
     samples_.push_back(std::move(sample));
@@ -101,16 +127,77 @@ void Ledger::read_predictions(const at::Tensor& logits) {
   const std::int64_t classes = plain.size(1);
   predicted_.resize(static_cast<std::size_t>(plain.size(0)));
   sure_.resize(predicted_.size());
+  if (task_.threat.tolerance) {
+    probability_.resize(predicted_.size());
+    rounding_.resize(predicted_.size());
+  }
   AT_DISPATCH_FLOATING_TYPES(plain.scalar_type(), "read_predictions", [&] {
     const scalar_t* row = plain.data_ptr<scalar_t>();
     for (std::size_t i = 0; i < predicted_.size(); ++i, row += classes) std::tie(predicted_[i], sure_[i]) = predict(row, classes);
+    if (!task_.threat.tolerance) return;
+    row = plain.data_ptr<scalar_t>();
+    for (std::size_t i = 0; i < predicted_.size(); ++i, row += classes) {
+      std::tie(probability_[i], rounding_[i]) = probability_of(row, classes, predicted_[i]);
+    }
   });
+}
+
+void Ledger::begin_component(std::string name) {
+  close_component();
+  components_.push_back({.name = std::move(name)});
+  component_start_ = std::chrono::steady_clock::now();
+}
+
+void Ledger::close_component() {
+  if (components_.empty()) return;
+  components_.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - component_start_).count();
 }
 
 void Ledger::charge(std::int64_t evaluations) {
   for (std::size_t i = 0; i < samples_.size(); ++i) {
     if (!samples_[i].done) outcomes_[i].evaluations += evaluations;
   }
+  if (!components_.empty()) components_.back().evaluations += evaluations * running_;
+}
+
+void Ledger::charge(std::int64_t evaluations, const Owners& owners) {
+  std::int64_t charged = 0;
+  for (const std::int64_t sample : owners) {
+    if (samples_[static_cast<std::size_t>(sample)].done) continue;
+    outcomes_[static_cast<std::size_t>(sample)].evaluations += evaluations;
+    charged += evaluations;
+  }
+  if (!components_.empty()) components_.back().evaluations += charged;
+}
+
+void Ledger::count_projections(std::span<const char> rows, const Owners& owners) {
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const auto sample = static_cast<std::size_t>(owners[row]);
+    if (rows[row] && !samples_[sample].done) ++outcomes_[sample].projections;
+  }
+}
+
+void Ledger::count_non_finite(std::span<const char> rows, const Owners& owners) {
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const auto sample = static_cast<std::size_t>(owners[row]);
+    if (rows[row] && !samples_[sample].done) ++outcomes_[sample].non_finite;
+  }
+}
+
+bool Ledger::finished(const Owners& owners) const {
+  return std::all_of(owners.begin(), owners.end(), [&](std::int64_t sample) { return done(sample); });
+}
+
+Ledger::Owners Ledger::running() const {
+  Owners result;
+  for (std::size_t i = 0; i < samples_.size(); ++i) {
+    if (!samples_[i].done) result.push_back(static_cast<std::int64_t>(i));
+  }
+  return result;
+}
+
+at::Tensor Ledger::best_points() const {
+  return perturbed_.clone().to(task_.inputs.device());
 }
 
 void Ledger::stop(std::int64_t sample) {
@@ -123,20 +210,28 @@ bool Ledger::is_worse(double value, double than) const {
 }
 
 void Ledger::record(const at::Tensor& iterates, const Explanation& explanation) {
-  HOLDFAST_CHECK(iterates.size(0) == static_cast<std::int64_t>(rows_.size()));
+  record(iterates, explanation, rows_);
+}
+
+void Ledger::record(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners) {
+  HOLDFAST_CHECK(iterates.size(0) == static_cast<std::int64_t>(owners.size()));
   ++iteration_;
   taken_rows_.clear();
   taken_samples_.clear();
   fold(explanation.maps);
   read_predictions(explanation.logits);
-  for (std::int64_t row = 0; row < iterates.size(0); ++row) judge(row);
-  if (task_.trace) {
-    for (const std::int64_t sample : rows_) {
-      SampleOutcome& outcome = outcomes_[static_cast<std::size_t>(sample)];
-      outcome.trace.push_back(outcome.value);
-    }
-  }
+  values_.resize(owners.size());
+  for (std::size_t row = 0; row < owners.size(); ++row) values_[row] = judge(static_cast<std::int64_t>(row), owners[row]);
+  if (task_.trace) trace();
   copy_taken(iterates);
+}
+
+// All samples, whether they had a row or not: traces of one run have the same length.
+void Ledger::trace() {
+  for (SampleOutcome& outcome : outcomes_) {
+    outcome.trace.push_back(outcome.value);
+    outcome.trace_evaluations.push_back(outcome.evaluations);
+  }
 }
 
 // Row by row: few are taken, and an indexed copy costs more than they do.
@@ -150,24 +245,35 @@ void Ledger::copy_taken(const at::Tensor& iterates) {
   }
 }
 
-void Ledger::judge(std::int64_t row) {
-  const std::int64_t position = rows_[static_cast<std::size_t>(row)];
+double Ledger::judge(std::int64_t row, std::int64_t position) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const Sample& sample = samples_[static_cast<std::size_t>(position)];
-  if (sample.done) return;
+  if (sample.done) return kNone;
   SampleOutcome& outcome = outcomes_[static_cast<std::size_t>(position)];
   if (predicted_[static_cast<std::size_t>(row)] != sample.predicted) {
     ++outcome.label_flips;
     if (select_ == Select::kLast) stop(position);
-    return;
+    return kNone;
   }
-  if (!sure_[static_cast<std::size_t>(row)]) return;
+  if (!sure_[static_cast<std::size_t>(row)] || !within_tolerance(row, sample)) return kNone;
   const auto map = map_of(row);
-  if (!map) return;
+  if (!map) {
+    ++outcome.non_finite;
+    return kNone;
+  }
   const double value = sample.metric->value(*map);
   if (has_top_ && outcome.first_swap < 0) note_swap(position, value, *map);
-  if (std::isnan(value)) return;
+  if (std::isnan(value)) return kNone;
   if (select_ == Select::kLast || std::isnan(outcome.value) || is_worse(value, outcome.value)) take(position, row, value);
   if (select_ == Select::kWorst && !is_worse(floor_, value)) stop(position);
+  return value;
+}
+
+// Both probabilities may be off by their rounding; what is left must hold for the verifier too.
+bool Ledger::within_tolerance(std::int64_t row, const Sample& sample) const {
+  if (!task_.threat.tolerance) return true;
+  const double moved = std::abs(probability_[static_cast<std::size_t>(row)] - sample.probability);
+  return moved + rounding_[static_cast<std::size_t>(row)] + sample.rounding <= *task_.threat.tolerance;
 }
 
 void Ledger::note_swap(std::int64_t sample, double value, const MapView& map) {
@@ -181,38 +287,50 @@ void Ledger::note_swap(std::int64_t sample, double value, const MapView& map) {
 void Ledger::take(std::int64_t sample, std::int64_t row, double value) {
   outcomes_[static_cast<std::size_t>(sample)].value = value;
   outcomes_[static_cast<std::size_t>(sample)].iteration = iteration_;
+  samples_[static_cast<std::size_t>(sample)].component = static_cast<int>(components_.size()) - 1;
   taken_samples_.push_back(sample);
   taken_rows_.push_back(row);
 }
 
 std::optional<at::Tensor> Ledger::shrink() {
-  const auto rows = static_cast<std::int64_t>(rows_.size());
-  if ((rows - running_) * 8 < rows || running_ == 0) return std::nullopt;
+  return shrink(rows_);
+}
+
+std::optional<at::Tensor> Ledger::shrink(Owners& owners) {
+  const auto rows = static_cast<std::int64_t>(owners.size());
+  const auto over = std::count_if(owners.begin(), owners.end(), [&](std::int64_t sample) { return done(sample); });
+  if (over * 8 < rows || over == rows) return std::nullopt;
   std::vector<std::int64_t> kept_rows, kept_samples;
   for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t sample = rows_[static_cast<std::size_t>(row)];
-    if (samples_[static_cast<std::size_t>(sample)].done) continue;
+    const std::int64_t sample = owners[static_cast<std::size_t>(row)];
+    if (done(sample)) continue;
     kept_rows.push_back(row);
     kept_samples.push_back(sample);
   }
-  rows_ = std::move(kept_samples);
+  owners = std::move(kept_samples);
   return at::tensor(at::ArrayRef<std::int64_t>(kept_rows), at::kLong).to(task_.inputs.device());
 }
 
 AttackResult Ledger::finish() {
-  const at::Tensor perturbed = perturbed_.to(task_.inputs.device());
+  close_component();
+  const at::Tensor perturbed = best_points();
   AttackResult result{.perturbed = perturbed,
                       .original = task_.explainer.attribute(explain_at(task_, task_.inputs)),
                       .moved = task_.explainer.attribute(explain_at(task_, perturbed))};
   fold(result.moved.maps);
+  const at::Tensor before = on_cpu(result.original.logits).to(at::kDouble), after = on_cpu(result.moved.logits).to(at::kDouble);
+  const std::int64_t classes = before.size(1);
   for (std::size_t i = 0; i < samples_.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i);
     SampleOutcome& outcome = outcomes_[i];
-    const auto map = map_of(static_cast<std::int64_t>(i));
+    const auto map = map_of(row);
     outcome.value = map ? samples_[i].metric->value(*map) : std::numeric_limits<double>::quiet_NaN();
-    // Samples that were done early left their row; they stay where they are to the end.
-    if (task_.trace) outcome.trace.resize(static_cast<std::size_t>(iteration_), outcome.value);
+    outcome.clean_margin = margin_of(before.data_ptr<double>() + row * classes, classes, samples_[i].predicted);
+    outcome.margin = margin_of(after.data_ptr<double>() + row * classes, classes, samples_[i].predicted);
+    if (samples_[i].component >= 0) outcome.component = components_[static_cast<std::size_t>(samples_[i].component)].name;
   }
   result.samples = std::move(outcomes_);
+  result.components = std::move(components_);
   return result;
 }
 

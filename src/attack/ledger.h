@@ -9,11 +9,17 @@
 //     kLast    keeps the latest preserved iterate. A sample is done at its first label flip.
 //
 // Rows. The ledger starts with one row for each sample of the task. Samples that are done stay in the batch until an
-// eighth of it is; then shrink() says which rows to keep.
+// eighth of it is; then shrink() says which rows to keep. Attacks with several rows of one sample (restarts) keep the list
+// of whose rows they are themselves and pass it along; such rows have no order, so they are for kWorst.
+//
+// A threat model with a tolerance asks for more of a preserved iterate: the predicted class's probability may move by so much.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -28,9 +34,12 @@ ExplainTask explain_at(const AttackTask& task, const at::Tensor& inputs);
 
 class Ledger {
  public:
-  // `clean` is the explanation at task.inputs, whose finite maps every iterate is held against. Throws kFailure when they
-  // are not finite. `select` is the task's unless the attack's iterates have no order.
+  // `clean` is the explanation at task.inputs, whose finite maps every iterate is held against. Throws when they or the logits
+  // are not finite (explain/finite.h). `select` is the task's unless the attack's iterates have no order.
   Ledger(const AttackTask& task, const Explanation& clean, Select select);
+
+  // What is found from now on is this component's, and so are evaluations and time. Without a call there are no components.
+  void begin_component(std::string name);
 
   bool finished() const { return running_ == 0; }
   // Adds to the evaluations of every sample that is not done.
@@ -40,6 +49,26 @@ class Ledger {
   // Rows to keep, as an index on the task's device, when it is worth dropping the others; from then on rows are those.
   std::optional<at::Tensor> shrink();
 
+  // The same for rows of which each names its sample, by its position in the task.
+  using Owners = std::vector<std::int64_t>;
+  void charge(std::int64_t evaluations, const Owners& owners);  // for every row whose sample is not done
+  void record(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
+  std::optional<at::Tensor> shrink(Owners& owners);
+  bool finished(const Owners& owners) const;  // whether all their samples are done
+
+  // Steps that were brought back into ball or box, gradients that were not finite: one flag for each row.
+  void count_projections(std::span<const char> rows, const Owners& owners);
+  void count_non_finite(std::span<const char> rows, const Owners& owners);
+
+  // Of the rows recorded last: the metric, NaN where the prediction was not preserved or the metric is undefined.
+  const std::vector<double>& values() const { return values_; }
+  // Of every sample of the task: the best point so far (on the task's device), its value, and whether the sample is done.
+  at::Tensor best_points() const;
+  double best_value(std::int64_t sample) const { return outcomes_[static_cast<std::size_t>(sample)].value; }
+  bool done(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].done; }
+  std::int64_t evaluations(std::int64_t sample) const { return outcomes_[static_cast<std::size_t>(sample)].evaluations; }
+  Owners running() const;  // samples that are not done
+
   // What was found, explained afresh in one batch: maps, logits and values belong together.
   AttackResult finish();
 
@@ -48,16 +77,22 @@ class Ledger {
     std::unique_ptr<PreparedMetric> metric;
     std::optional<TopSet> top;  // where first_swap cannot be read off the value; until a feature has left it
     std::int64_t predicted = 0;
+    double probability = 0, rounding = 0;  // of the predicted class, where the threat model has a tolerance
     bool done = false;
+    int component = -1;  // that found the best point
   };
 
-  void judge(std::int64_t row);
+  // The metric at a row, NaN unless it is preserved.
+  double judge(std::int64_t row, std::int64_t sample);
+  bool within_tolerance(std::int64_t row, const Sample& sample) const;
+  void close_component();
   // The map of a row of the batch that was folded last; nothing when it is not finite.
   std::optional<MapView> map_of(std::int64_t row) const;
   void fold(const at::Tensor& maps);
   void read_predictions(const at::Tensor& logits);
   void note_swap(std::int64_t sample, double value, const MapView& map);
   void take(std::int64_t sample, std::int64_t row, double value);
+  void trace();
   void copy_taken(const at::Tensor& iterates);
   bool is_worse(double value, double than) const;
   void stop(std::int64_t sample);
@@ -69,14 +104,18 @@ class Ledger {
   const double perfect_, floor_;
   std::vector<Sample> samples_;
   std::vector<SampleOutcome> outcomes_;
-  std::vector<std::int64_t> rows_;                        // the sample of each row
+  Owners rows_;                                           // the sample of each row
   std::vector<std::int64_t> taken_rows_, taken_samples_;  // of this iteration
   // Of the batch at hand: folded maps, row after row, and whether all are finite; predicted class and whether it is sure.
   std::vector<double> folded_;
   bool all_finite_ = true;
   std::vector<std::int64_t> predicted_;
   std::vector<char> sure_;
+  std::vector<double> probability_, rounding_;  // where there is a tolerance
+  std::vector<double> values_;
   at::Tensor perturbed_;  // on the CPU
+  std::vector<ComponentCost> components_;
+  std::chrono::steady_clock::time_point component_start_;
   std::int64_t iteration_ = 0;
   std::int64_t running_ = 0;
 };

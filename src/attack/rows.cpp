@@ -60,11 +60,6 @@ double size_of(Norm norm, std::int64_t n, const Elements& elements) {
   return largest;
 }
 
-template <class Number>
-double distance(Norm norm, std::int64_t n, const Number* clean, const Number* point) {
-  return size_of(norm, n, Difference<Number>{point, clean});
-}
-
 // The square of the l2 distance in the numbers' own precision, sixteen bytes at a time: enough to see that a point lies well
 // inside the ball, as nearly all do.
 template <class Number>
@@ -116,16 +111,20 @@ void shrink_l1(std::int64_t n, const Number* clean, double epsilon, Number* poin
   }
 }
 
+// Returns whether any element was outside.
 template <class Number>
-void clamp_linf(std::int64_t n, const Number* clean, double epsilon, Number* point) {
+bool clamp_linf(std::int64_t n, const Number* clean, double epsilon, Number* point) {
+  bool outside = false;
   for (std::int64_t i = 0; i < n; ++i) {
     const double origin = static_cast<double>(clean[i]);
     const double difference = static_cast<double>(point[i]) - origin;
     if (std::abs(difference) <= epsilon) continue;
+    outside = true;
     point[i] = static_cast<Number>(origin + std::copysign(epsilon, difference));
     // The sum was rounded, perhaps outwards.
     if (std::abs(static_cast<double>(point[i]) - origin) > epsilon) point[i] = std::nextafter(point[i], clean[i]);
   }
+  return outside;
 }
 
 // For a row of known size outside an l1 or l2 ball. What rounding puts back outside is pulled in a little more until it stays.
@@ -141,17 +140,36 @@ void into_ball(const Bounds& bounds, double size, std::int64_t n, const Number* 
   }
 }
 
+// The box, the ranges of valid rows and the sign, element by element; frozen elements go back. Every set holds the clean row.
 template <class Number>
 void confine(const Bounds& bounds, std::int64_t n, const Number* clean, Number* point) {
   if (bounds.box) {
     const auto low = static_cast<Number>(bounds.box->first), high = static_cast<Number>(bounds.box->second);
     for (std::int64_t i = 0; i < n; ++i) point[i] = std::clamp(point[i], low, high);
   }
+  if (bounds.valid != nullptr) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const auto low = static_cast<Number>(bounds.valid->low[at]), high = static_cast<Number>(bounds.valid->high[at]);
+      point[i] = std::clamp(point[i], std::min(low, clean[i]), std::max(high, clean[i]));
+    }
+  }
+  if (bounds.non_negative && std::all_of(clean, clean + n, [](Number value) { return value >= 0; })) {
+    for (std::int64_t i = 0; i < n; ++i) point[i] = std::max(point[i], Number{0});
+  }
   if (bounds.frozen != nullptr) {
     for (std::int64_t i = 0; i < n; ++i) {
       if (bounds.frozen[i]) point[i] = clean[i];
     }
   }
+}
+
+// Whether a row changed.
+template <class Number>
+bool confine_and_tell(const Bounds& bounds, std::int64_t n, const Number* clean, Number* point, std::vector<Number>& before) {
+  before.assign(point, point + n);
+  confine(bounds, n, clean, point);
+  return !std::equal(before.begin(), before.end(), point);
 }
 
 template <class Number>
@@ -174,18 +192,27 @@ double size(Norm norm, std::span<const double> vector) {
 }
 
 template <class Number>
-void project(const Bounds& bounds, Shape shape, const Number* clean, Number* points) {
-  const bool confined = bounds.box || bounds.frozen != nullptr;
+double distance(Norm norm, std::int64_t n, const Number* clean, const Number* point) {
+  return size_of(norm, n, Difference<Number>{point, clean});
+}
+
+template <class Number>
+void project(const Bounds& bounds, Shape shape, const Number* clean, Number* points, char* moved) {
+  const bool confined = bounds.box || bounds.frozen != nullptr || bounds.non_negative || bounds.valid != nullptr;
   const double surely_inside = 0.99 * bounds.epsilon * bounds.epsilon;
+  std::vector<Number> before;
   for (std::int64_t row = 0; row < shape.count; ++row, clean += shape.n, points += shape.n) {
-    if (confined) confine(bounds, shape.n, clean, points);
+    bool outside = confined && confine_and_tell(bounds, shape.n, clean, points, before);
     if (bounds.norm == Norm::kLinf) {
-      clamp_linf(shape.n, clean, bounds.epsilon, points);
-      continue;
+      outside |= clamp_linf(shape.n, clean, bounds.epsilon, points);
+    } else if (bounds.norm != Norm::kL2 || !(static_cast<double>(rough_square(shape.n, clean, points)) < surely_inside)) {
+      const double size = distance(bounds.norm, shape.n, clean, points);
+      if (size > bounds.epsilon) {
+        into_ball(bounds, size, shape.n, clean, points);
+        outside = true;
+      }
     }
-    if (bounds.norm == Norm::kL2 && static_cast<double>(rough_square(shape.n, clean, points)) < surely_inside) continue;
-    const double size = distance(bounds.norm, shape.n, clean, points);
-    if (size > bounds.epsilon) into_ball(bounds, size, shape.n, clean, points);
+    if (moved != nullptr) moved[row] = outside;
   }
 }
 
@@ -203,8 +230,10 @@ void step(Norm norm, Shape shape, const Number* points, const Number* gradient, 
   }
 }
 
-template void project(const Bounds&, Shape, const float*, float*);
-template void project(const Bounds&, Shape, const double*, double*);
+template double distance(Norm, std::int64_t, const float*, const float*);
+template double distance(Norm, std::int64_t, const double*, const double*);
+template void project(const Bounds&, Shape, const float*, float*, char*);
+template void project(const Bounds&, Shape, const double*, double*, char*);
 template void step(Norm, Shape, const float*, const float*, double, float*);
 template void step(Norm, Shape, const double*, const double*, double, double*);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "holdfast/attack/norm.h"
+#include "holdfast/attack/valid_rows.h"
 
 namespace holdfast::rows {
 
@@ -16,7 +17,11 @@ struct Bounds {
   Norm norm = Norm::kL2;
   double epsilon = 0;
   std::optional<std::pair<double, double>> box = {};
-  const bool* frozen = nullptr;  // one for each element of a row, or none
+  const bool* frozen = nullptr;      // one for each element of a row, or none
+  bool non_negative = false;         // rows whose clean elements are all >= 0 stay so
+  const ValidRows* valid = nullptr;  // or none
+
+  bool is_frozen(std::int64_t i) const { return frozen != nullptr && frozen[i]; }
 };
 
 // `count` rows of `n` elements, one after the other.
@@ -25,12 +30,14 @@ struct Shape {
   std::int64_t n = 0;
 };
 
-// The norm of a vector.
+// The norm of a vector, and of the difference of two.
 double size(Norm norm, std::span<const double> vector);
-
-// ThreatModel::project, in place.
 template <class Number>
-void project(const Bounds& bounds, Shape shape, const Number* clean, Number* points);
+double distance(Norm norm, std::int64_t n, const Number* clean, const Number* point);
+
+// ThreatModel::project, in place. `moved`, unless null, has one entry for each row: whether it had to be moved.
+template <class Number>
+void project(const Bounds& bounds, Shape shape, const Number* clean, Number* points, char* moved = nullptr);
 
 // next <- point - step * direction (descend.h); not projected.
 template <class Number>

@@ -49,13 +49,28 @@ struct SampleOutcome {
   std::int64_t label_flips = 0;  // iterates met whose predicted class had changed
   std::int64_t evaluations = 0;  // gradient evaluations used: attribute costs explainer.evaluations(), pullback twice that
   std::int64_t iteration = 0;    // at which the returned input was found; 0: the clean input
-  std::vector<double> trace;     // metric of the best (kWorst) or current (kLast) point after each iteration
+  std::int64_t projections = 0;  // steps that left ball or box and were brought back
+  std::int64_t non_finite = 0;   // iterates whose map or gradient was not finite, at a kink of the model
+  double clean_margin = 0;       // logit of the predicted class above the runner-up, at the clean input
+  double margin = 0;             // ... and at the returned one
+  std::string component = {};    // of an ensemble: which one found the returned input; empty: none, or no ensemble
+  // Of the best (kWorst) or current (kLast) point after each iteration: its metric, and the evaluations used by then.
+  std::vector<double> trace = {};
+  std::vector<std::int64_t> trace_evaluations = {};
+};
+
+// What one component of an ensemble cost, all samples together.
+struct ComponentCost {
+  std::string name;
+  std::int64_t evaluations = 0;
+  double seconds = 0;
 };
 
 struct AttackResult {
   at::Tensor perturbed;         // [B, sample...]
   Explanation original, moved;  // at inputs and at perturbed
   std::vector<SampleOutcome> samples;
+  std::vector<ComponentCost> components = {};  // of an ensemble, in the order they ran
 };
 
 class Attack {

@@ -1,0 +1,24 @@
+// Random allowed points around clean ones.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/attack/threat.h"
+
+namespace holdfast {
+
+// Uniform in the ball of the free (not frozen) elements, or on its surface; then projected to the box:
+//     l2     a Gaussian direction; radius epsilon * u^(1/n)
+//     l1     exponential magnitudes with random signs, scaled to sum 1; the same radius
+//     linf   each element uniform; on the surface: scaled until the largest is epsilon
+// Where rows must be valid: random levels as far as the ball goes, the rest of it for the other elements (valid.h), rounded.
+// Row b is drawn from stream (seed, "point", ids[b]). Several points of one sample need several seeds.
+at::Tensor draw_points(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
+                       bool on_sphere);
+
+// Each element -1 or 1, of the clean points' shape and type, from streams (seed, "signs", ids[b]).
+at::Tensor draw_signs(const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed);
+
+}  // namespace holdfast
