@@ -49,6 +49,20 @@ inline Network mlp_network(const MlpShape& shape) {
   return network;
 }
 
+// Two channels of 5 x 4 pixels through a convolution, an activation and a pooling.
+inline Network conv_network(const op::Activation& activation, at::ScalarType type, std::int64_t classes = 3) {
+  Network network;
+  network.add("input", op::Input{});
+  network.add("conv", op::Conv2d{.weight = normal_tensor({4, 2, 3, 3}, 80, type).mul_(0.4),
+                                 .bias = normal_tensor({4}, 81, type).mul_(0.3),
+                                 .padding = {1, 1}});
+  network.add("act", activation);
+  network.add("pool", op::MaxPool2d{.kernel = {2, 2}, .stride = {2, 2}});
+  network.add("flat", op::Flatten{});
+  network.add("out", op::Linear{normal_tensor({classes, 16}, 82, type).mul_(0.5), at::zeros({classes}, type)});
+  return network;
+}
+
 inline std::unique_ptr<Model> mlp_model(const MlpShape& shape = {}) {
   return make_model(mlp_network(shape));
 }

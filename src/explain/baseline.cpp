@@ -1,0 +1,105 @@
+#include "baseline.h"
+
+#include <algorithm>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/raw_array.h"
+#include "holdfast/core/torch.h"
+
+namespace holdfast {
+namespace {
+
+// Row i holds the weights of a blurred line's pixel i.
+at::Tensor blur_matrix(std::int64_t size, double deviation, const at::TensorOptions& options) {
+  const at::Tensor place = at::arange(size, at::kDouble);
+  const at::Tensor weights = ((place.unsqueeze(0) - place.unsqueeze(1)) / deviation).square().mul(-0.5).exp();
+  return (weights / weights.sum(1, /*keepdim=*/true)).to(options);
+}
+
+Layout layout_of(const ExplainTask& task) {
+  return task.schema != nullptr ? task.schema->layout : Layout::guess(task.inputs.sizes().slice(1));
+}
+
+std::string shape_text(at::IntArrayRef shape) {
+  return to_string(shape.vec());
+}
+
+}  // namespace
+
+OptionSpec baseline_option() {
+  return {"baseline", "zero", one_of({"zero", "mean", "blurred", "given"}),
+          "what a sample is compared with: zeros, the mean of the background, its own blurred image, or a given one"};
+}
+
+OptionSpec blur_option() {
+  return {"blur", 0.0, at_least(0), "deviation of baseline=blurred in pixels; 0: a tenth of the longer side"};
+}
+
+at::Tensor blurred(const at::Tensor& inputs, const Layout& layout, double deviation) {
+  HOLDFAST_CHECK(layout.kind == Layout::Kind::kGrid);
+  const double pixels = deviation > 0 ? deviation : 0.1 * static_cast<double>(std::max(layout.height, layout.width));
+  const at::TensorOptions options = inputs.options().requires_grad(false);
+  const at::Tensor image = inputs.reshape({-1, layout.height, layout.width});
+  const at::Tensor columns = blur_matrix(layout.height, pixels, options), rows = blur_matrix(layout.width, pixels, options);
+  return at::matmul(at::matmul(columns, image), rows.t()).view_as(inputs);
+}
+
+at::Tensor with_group_sums(const at::Tensor& rows, const Schema& schema) {
+  at::Tensor level = at::zeros({rows.flatten(1).size(1)}, at::kDouble);
+  for (const Group& group : schema.groups) {
+    for (const std::int64_t column : group.columns) level[column] = 1 / static_cast<double>(group.columns.size());
+  }
+  return project_groups(rows, schema) + level.to(rows.options().requires_grad(false)).view(rows.sizes().slice(1));
+}
+
+at::Tensor Baseline::at(const at::Tensor& inputs) const {
+  const at::Tensor rows = blur ? blurred(inputs, *blur, deviation) : common;
+  return valid_rows != nullptr ? with_group_sums(rows, *valid_rows) : rows;
+}
+
+BaselineOption::BaselineOption(const Options& options, std::string name)
+    : kind_(options.word("baseline")), name_(std::move(name)), deviation_(options.real("blur")) {}
+
+void BaselineOption::check(const ExplainTask& task) const {
+  const at::IntArrayRef sample = task.inputs.sizes().slice(1);
+  if (kind_ == "mean") check_background(task, name_);
+  if (kind_ == "blurred" && layout_of(task).kind != Layout::Kind::kGrid)
+    usage_error("{}: only images can be blurred, these samples are {}s", name_, layout_of(task).describe());
+  if (kind_ != "given") return;
+  if (!task.baseline.defined()) usage_error("{}: no baseline was given (--baseline FILE.npy)", name_);
+  if (task.baseline.sizes() != sample) {
+    input_error("{}: the baseline has shape {}, a sample {}", name_, shape_text(task.baseline.sizes()), shape_text(sample));
+  }
+}
+
+Baseline BaselineOption::of(const ExplainTask& task, bool project) const {
+  const at::NoGradGuard no_graph;
+  Baseline baseline;
+  if (kind_ == "blurred") {
+    baseline.blur = layout_of(task);
+    baseline.deviation = deviation_;
+  } else if (kind_ == "mean") {
+    baseline.common = task.background.mean(0, /*keepdim=*/true);
+  } else if (kind_ == "given") {
+    baseline.common = task.baseline.unsqueeze(0);
+  } else {
+    baseline.common = at::zeros_like(task.inputs.slice(0, 0, 1));
+    baseline.zero = !project;
+  }
+  if (project) {
+    baseline.valid_rows = task.schema;
+    if (baseline.common.defined()) baseline = {.common = baseline.at(task.inputs)};
+  }
+  return baseline;
+}
+
+void check_background(const ExplainTask& task, const std::string& what) {
+  if (!task.background.defined()) usage_error("{}: no rows of the data were given to compare with (--background FILE.npy)", what);
+  const at::IntArrayRef sample = task.inputs.sizes().slice(1);
+  if (task.background.dim() < 1 || task.background.size(0) < 1 || task.background.sizes().slice(1) != sample) {
+    input_error("{}: the background has shape {}; rows of shape {} are expected", what, shape_text(task.background.sizes()),
+                shape_text(sample));
+  }
+}
+
+}  // namespace holdfast

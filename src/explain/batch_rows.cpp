@@ -1,0 +1,68 @@
+#include "holdfast/explain/batch_rows.h"
+
+#include <algorithm>
+#include <set>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
+
+namespace holdfast {
+namespace {
+
+// What a pass holds at its peak, in activations of the forward pass: a gradient pass keeps them all and makes their gradients one
+// after the other; differentiating it keeps both and makes the gradients of both.
+std::int64_t copies_of(Pass pass) {
+  switch (pass) {
+    case Pass::kForward:
+      return 1;
+    case Pass::kGradient:
+      return 2;
+    case Pass::kPullback:
+      return 5;
+  }
+  bug(__FILE__, __LINE__, "an unknown pass");
+}
+
+constexpr std::int64_t kOpaqueCopies = 256;
+// Activations beyond this stream through memory instead of the cache; fewer rows than kBusyRows waste calls.
+constexpr std::int64_t kCacheBytes = std::int64_t{8} << 20;
+constexpr std::int64_t kBusyRows = 16;
+
+std::int64_t activation_bytes(const ExplainTask& task) {
+  const at::Tensor sample = task.inputs.slice(0, 0, 1).detach();
+  const Network* network = task.model.network();
+  if (network == nullptr) return kOpaqueCopies * static_cast<std::int64_t>(sample.nbytes());
+  const at::NoGradGuard no_graph;
+  std::set<const void*> seen;  // reshaped values share their memory
+  std::int64_t bytes = 0;
+  for (const at::Tensor& value : network->run(sample.to(network->dtype()), {.keep_values = true}).values) {
+    if (seen.insert(value.storage().data()).second) bytes += static_cast<std::int64_t>(value.nbytes());
+  }
+  return bytes;
+}
+
+}  // namespace
+
+BatchRows::BatchRows(const ExplainTask& task)
+    : memory_(task.memory), row_bytes_(activation_bytes(task)), on_processor_(task.inputs.is_cpu()) {
+  HOLDFAST_CHECK(memory_ > 0 && row_bytes_ > 0);
+}
+
+std::int64_t BatchRows::most(Pass pass) const {
+  const std::int64_t bytes = row_bytes_ * copies_of(pass);
+  const std::int64_t fit = memory_ / bytes;
+  const std::int64_t busy = on_processor_ ? std::max(kBusyRows, kCacheBytes / bytes) : fit;
+  return std::max<std::int64_t>(1, std::min(fit, busy));
+}
+
+bool BatchRows::all_fit(std::int64_t rows, Pass pass) const {
+  return rows <= memory_ / (row_bytes_ * copies_of(pass));
+}
+
+std::int64_t even_part(std::int64_t count, std::int64_t most) {
+  HOLDFAST_CHECK(count > 0 && most > 0);
+  const std::int64_t parts = (count + most - 1) / most;
+  return (count + parts - 1) / parts;
+}
+
+}  // namespace holdfast

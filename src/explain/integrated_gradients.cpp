@@ -1,0 +1,150 @@
+// integrated_gradients: the average gradient along the straight line from a baseline to the input, times their difference.
+//     I(x) = (x - b) * integral_0^1 dF/dz (b + t (x - b)) dt  ~  (x - b) * sum_k w_k dF/dz (b + t_k (x - b))
+// Sundararajan, Taly, Yan, "Axiomatic Attribution for Deep Networks", ICML 2017. F is the class's probability, logit or
+// cross-entropy; maps [B, sample...], signed, add up to F(x) - F(b) but for the quadrature's error, which is reported as delta.
+//
+// Rules: quadrature.h. `steps` counts gradients. Captum's trapezoid gives all steps the weight 1/m and so integrates constants to
+// (m-1)/m; ours sums to 1.
+//
+// On one-hot groups the gradient is projected, and the path stays on rows whose groups sum to 1: a zero baseline has 1/levels in
+// each of a group's columns.
+//
+// Shortcut. Where logits(a x) = logits(x) for every a > 0 (networks that standardise their input) the gradient at t x is that at
+// x, divided by t. From a zero baseline the sum is then x * dF/dz(x) * sum_k w_k / t_k, exactly: one gradient instead of m. The
+// factor is the harmonic number H_m for the right rule; rules that include t = 0 have none. (Such maps add up to zero, for the
+// integral itself does not converge: the gradient is orthogonal to the input. delta says so.)
+#include <algorithm>
+
+#include "baseline.h"
+#include "completeness.h"
+#include "gradient_sum.h"
+#include "graph.h"
+#include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/explain/batch_rows.h"
+#include "methods.h"
+#include "quadrature.h"
+
+namespace holdfast {
+namespace {
+
+const MethodInfo kInfo{.name = "integrated_gradients",
+                       .summary = "average gradient on the way from a baseline, times the difference to it",
+                       .citation = "Sundararajan, Taly, Yan, Axiomatic Attribution for Deep Networks, ICML 2017",
+                       .options = {{"steps", 50, at_least(1), "points on the way"},
+                                   {"rule", "right", one_of({"right", "left", "middle", "trapezoid", "gauss"}),
+                                    "where they lie and what they weigh"},
+                                   baseline_option(),
+                                   blur_option(),
+                                   target_option(),
+                                   project_option(),
+                                   {"shortcut", "auto", one_of({"auto", "off"}),
+                                    "auto: one gradient, exactly, for models that standardise their input and a zero baseline"}},
+                       .notes = "Where one-hot groups are projected a zero baseline has 1/levels in each column of a group."};
+
+class Line final : public PointSet {
+ public:
+  Line(Baseline baseline, Quadrature rule, const at::TensorOptions& options)
+      : baseline_(std::move(baseline)), rule_(std::move(rule)), places_(at::tensor(rule_.points, at::kDouble).to(options)) {}
+
+  std::vector<double> weights() const override { return rule_.weights; }
+  SummedPoints points(const at::Tensor& inputs, std::int64_t, std::int64_t first, std::int64_t count) const override {
+    std::vector<std::int64_t> shape(static_cast<std::size_t>(inputs.dim()) + 1, 1);
+    shape[0] = count;
+    const at::Tensor places = places_.slice(0, first, first + count).view(shape);
+    if (baseline_.zero) return {.at = places * inputs, .times = inputs.unsqueeze(0)};
+    const at::Tensor from = baseline_.at(inputs);
+    return {.at = at::lerp(from.unsqueeze(0), inputs.unsqueeze(0), places), .times = (inputs - from).unsqueeze(0)};
+  }
+  bool ends_at_input() const override { return rule_.points.back() == 1; }
+
+ private:
+  Baseline baseline_;
+  Quadrature rule_;
+  at::Tensor places_;
+};
+
+// The whole line of a scale-invariant model.
+class Shortcut final : public PointSet {
+ public:
+  explicit Shortcut(double factor) : factor_(factor) {}
+  std::vector<double> weights() const override { return {factor_}; }
+  SummedPoints points(const at::Tensor& inputs, std::int64_t, std::int64_t, std::int64_t) const override {
+    return {.at = inputs.unsqueeze(0), .times = inputs.unsqueeze(0)};
+  }
+  bool ends_at_input() const override { return true; }
+
+ private:
+  double factor_;
+};
+
+class IntegratedGradients final : public Explainer {
+ public:
+  explicit IntegratedGradients(const Options& options)
+      : Explainer(options.canonical()),
+        rule_(quadrature(options.word("rule"), options.integer("steps"))),
+        baseline_(options, name()),
+        shortcut_(options.word("shortcut") == "auto"),
+        sum_{.quantity = parse_explained_quantity(options.word("target")), .projection = Projection(options, name())} {}
+
+  void check(const Model& model) const override {
+    if (!model.capabilities().gradients) usage_error("{}: the model has no gradients by its inputs", name());
+  }
+  void check_task(const ExplainTask& task) const override {
+    check(task.model);
+    baseline_.check(task);
+    (void)sum_.projection.applies(task);
+  }
+  std::int64_t evaluations() const override { return static_cast<std::int64_t>(rule_.points.size()); }
+
+  Explanation attribute(const ExplainTask& task) const override {
+    check_task(task);
+    const Baseline baseline = baseline_of(task);
+    Explanation explanation = sum_.attribute(task, *points_for(task, baseline));
+    explanation.delta = completeness_delta(explanation, baseline_logits(task, baseline), task.targets, sum_.quantity);
+    return explanation;
+  }
+  std::unique_ptr<Linearization> linearize(const ExplainTask& task) const override {
+    check_task(task);
+    return sum_.linearize(task, points_for(task, baseline_of(task)), name());
+  }
+  at::Tensor differentiable(const ExplainTask& task) const override {
+    check_task(task);
+    return sum_.differentiable(task, *points_for(task, baseline_of(task)));
+  }
+
+ private:
+  Baseline baseline_of(const ExplainTask& task) const { return baseline_.of(task, sum_.projection.applies(task)); }
+
+  std::shared_ptr<PointSet> points_for(const ExplainTask& task, const Baseline& baseline) const {
+    if (shortcut_ && baseline.zero && rule_.points.front() > 0 && task.model.capabilities().scale_invariant) {
+      double factor = 0;
+      for (std::size_t k = 0; k < rule_.points.size(); ++k) factor += rule_.weights[k] / rule_.points[k];
+      return std::make_shared<Shortcut>(factor);
+    }
+    return std::make_shared<Line>(baseline, rule_, task.inputs.options().requires_grad(false));
+  }
+
+  // One row where all samples share the baseline.
+  at::Tensor baseline_logits(const ExplainTask& task, const Baseline& baseline) const {
+    const at::NoGradGuard no_graph;
+    if (baseline.common.defined()) return task_logits(task, baseline.common);
+    std::vector<at::Tensor> parts;
+    for (const at::Tensor& some : task.inputs.detach().split(BatchRows(task).most(Pass::kForward)))
+      parts.push_back(task_logits(task, baseline.at(some)));
+    return at::cat(parts);
+  }
+
+  Quadrature rule_;
+  BaselineOption baseline_;
+  bool shortcut_;
+  GradientSum sum_;
+};
+
+}  // namespace
+
+void add_integrated_gradients(Registry<Explainer>& registry) {
+  registry.add<IntegratedGradients>(kInfo);
+}
+
+}  // namespace holdfast
