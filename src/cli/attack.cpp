@@ -10,6 +10,8 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/audit.h"
+#include "holdfast/experiment/run_folder.h"
+#include "identity.h"
 
 namespace holdfast::cli {
 namespace {
@@ -22,12 +24,6 @@ struct Flags {
   bool trace = false;
   bool json = false;
 };
-
-at::Tensor scaled(const at::Tensor& maps, const at::Tensor& log_scale) {
-  std::vector<std::int64_t> shape(static_cast<std::size_t>(maps.dim()), 1);
-  shape[0] = maps.size(0);
-  return maps * log_scale.to(maps.dtype()).exp().view(shape);
-}
 
 Json sample_json(const CellResult& result, const at::Tensor& before, const at::Tensor& after, const at::Tensor& norms,
                  const std::string& metric, std::int64_t i, bool trace) {
@@ -50,8 +46,12 @@ Json result_json(const Flags& flags, const CellTask& task, const CellResult& res
   const at::Tensor before = predicted_class(result.logits);
   const at::Tensor after = predicted_class(result.moved_logits);
   const at::Tensor norms = task.threat.distance(result.perturbed, task.inputs);
-  Json json{{"model", flags.subject.model},   {"explainer", task.explainer.name()}, {"attack", task.attack.name()},
-            {"threat", to_json(task.threat)}, {"select", flags.attack.select},      {"seed", task.seed}};
+  Json json{{"model", flags.subject.model},
+            {"explainer", task.explainer.name()},
+            {"attack", task.attack.name()},
+            {"threat", to_json(task.threat)},
+            {"select", to_string(task.attack.selects(task.select))},
+            {"seed", task.seed}};
   Json summary = to_json(assessment);
   summary.erase("values");
   json["metric"] = summary;
@@ -62,11 +62,39 @@ Json result_json(const Flags& flags, const CellTask& task, const CellResult& res
   return json;
 }
 
+Assessment assess_result(const CellTask& task, const CellResult& result) {
+  const MapBatch clean = fold_maps(result.original_maps, task.schema);
+  const MapBatch moved = fold_maps(result.moved_maps, task.schema);
+  const std::vector<std::int64_t> classes(result.targets.const_data_ptr<std::int64_t>(),
+                                          result.targets.const_data_ptr<std::int64_t>() + result.targets.numel());
+  Assessment assessment =
+      assess(task.metric, clean, moved, baseline(task.metric, clean, classes, {.seed = task.seed}), task.seed);
+  warn_of_ties(assessment);
+  return assessment;
+}
+
+// result.json last: it says that the others are there.
+void write_files(const std::string& folder, const CellResult& result, const Json& json) {
+  write_tensor(folder + "/perturbed.npy", result.perturbed);
+  write_tensor(folder + "/original_attributions.npy", scaled_maps(result.original_maps, result.original_scale));
+  write_tensor(folder + "/perturbed_attributions.npy", scaled_maps(result.moved_maps, result.moved_scale));
+  write_json(folder + "/result.json", json);
+}
+
+void print_line(const CellTask& task, const Assessment& assessment) {
+  const auto level = [](const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : "-"; };
+  std::printf("%s: %.4f [%.4f, %.4f] after %s, %s <= %g, %lld samples; chance %s, between %s\n", task.metric.name().c_str(),
+              assessment.value.mean, assessment.value.low, assessment.value.high, task.attack.name().c_str(),
+              to_string(task.threat.norm).c_str(), task.threat.epsilon, static_cast<long long>(assessment.values.size()),
+              level(assessment.chance).c_str(), level(assessment.between).c_str());
+}
+
 void run(const Flags& flags) {
   flags.common.apply();
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.attack.explainers.back());
   const std::unique_ptr<Attack> attack = attacks().make(flags.attack.attacks.back());
   const std::unique_ptr<Metric> metric = metrics().make(flags.attack.metrics.back());
+  check_writable_folder(flags.out);
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());
   const ThreatModel threat =
       ThreatModel::make(parse_norm(flags.attack.norm), flags.attack.parsed_epsilon(), flags.attack.parsed_box(), subject.schema);
@@ -74,8 +102,6 @@ void run(const Flags& flags) {
               .inputs = subject.inputs,
               .schema = subject.schema,
               .trial = {.metrics = {flags.attack.metrics.back()}, .box = threat.box}});
-  check_writable_folder(flags.out);
-
   const CellTask task{.model = *subject.model,
                       .explainer = *explainer,
                       .attack = *attack,
@@ -86,38 +112,29 @@ void run(const Flags& flags) {
                       .targets = subject.targets,
                       .sample_ids = subject.ids,
                       .seed = static_cast<std::uint64_t>(flags.common.seed),
+                      .baseline = subject.baseline,
+                      .background = subject.background,
                       .select = flags.attack.parsed_select(),
                       .trace = flags.trace};
   check_cell(task);
+
+  const Json identity = identity_of(flags.subject, flags.attack, flags.common, {{"trace", flags.trace}});
+  const FolderLock lock = claim_attack_folder(flags.out, identity);
   CellResult result;
   {
     Progress progress(attack->name(), subject.inputs.size(0), "samples");
     result = run_cell(task, flags.common.tiles(), &progress);
   }
-  const MapBatch clean = fold_maps(result.original_maps, subject.schema);
-  const MapBatch moved = fold_maps(result.moved_maps, subject.schema);
-  const std::vector<std::int64_t> classes(result.targets.const_data_ptr<std::int64_t>(),
-                                          result.targets.const_data_ptr<std::int64_t>() + result.targets.numel());
-  const Assessment assessment = assess(*metric, clean, moved, baseline(*metric, clean, classes, {.seed = task.seed}), task.seed);
-
-  warn_of_ties(assessment);
-
-  make_folders(flags.out);
-  write_tensor(flags.out + "/perturbed.npy", result.perturbed);
-  write_tensor(flags.out + "/original_attributions.npy", scaled(result.original_maps, result.original_scale));
-  write_tensor(flags.out + "/perturbed_attributions.npy", scaled(result.moved_maps, result.moved_scale));
-  const Json json = result_json(flags, task, result, assessment);
-  write_json(flags.out + "/result.json", json);
+  const Assessment assessment = assess_result(task, result);
+  Json json = result_json(flags, task, result, assessment);
+  json["identity"] = identity;
+  write_files(flags.out, result, json);
   if (flags.json) {
     std::fputs(dump_json(json).c_str(), stdout);
-  } else {
-    std::printf("%s: %.4f [%.4f, %.4f] after %s, %s <= %g, %lld samples; chance %s, between %s\n", metric->name().c_str(),
-                assessment.value.mean, assessment.value.low, assessment.value.high, attack->name().c_str(),
-                flags.attack.norm.c_str(), threat.epsilon, static_cast<long long>(assessment.values.size()),
-                assessment.chance ? fmt::format("{:.4f}", *assessment.chance).c_str() : "-",
-                assessment.between ? fmt::format("{:.4f}", *assessment.between).c_str() : "-");
-    log_info("perturbed inputs, both explanations and result.json are in {}", flags.out);
+    return;
   }
+  print_line(task, assessment);
+  log_info("perturbed inputs, both explanations and result.json are in {}", flags.out);
 }
 
 }  // namespace

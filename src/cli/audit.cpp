@@ -13,6 +13,7 @@
 #include "holdfast/report/html.h"
 #include "holdfast/report/junit.h"
 #include "holdfast/report/text_table.h"
+#include "identity.h"
 
 namespace holdfast::cli {
 namespace {
@@ -71,13 +72,15 @@ AuditPlan plan_from_flags(const Flags& flags) {
                  .inputs = subject.inputs,
                  .targets = subject.targets,
                  .ids = subject.ids,
+                 .baseline = subject.baseline,
+                 .background = subject.background,
                  .schema = subject.schema,
                  .trial = trial_of(flags.attack)};
   if (!flags.labels.empty()) data.labels = read_labels(flags.labels, subject.inputs.size(0));
   exclude_non_finite(data);
   check_data(data);
   Json facts{{"model", flags.subject.model}};
-  if (const Network* network = subject.model->network()) facts["parameters"] = network->parameter_count();
+  if (const auto parameters = subject.model->parameter_count()) facts["parameters"] = *parameters;
   AuditPlan plan{.title = flags.title, .seed = static_cast<std::uint64_t>(flags.common.seed), .tiles = flags.common.tiles()};
   plan.data.push_back(std::move(data));
   plan.models.push_back({.name = flags.subject.model, .data = 0, .model = subject.model, .facts = facts});
@@ -92,39 +95,21 @@ Request from_flags(const Flags& flags) {
   const Trial trial = trial_of(flags.attack);
   Request request{.gates = parsed(flags.gates), .prepare = [&flags] { return plan_from_flags(flags); }};
   check_gates_answered(request.gates, {trial});
-  request.identity = {{"config",
-                       {{"model", flags.subject.model},
-                        {"inputs", flags.subject.inputs},
-                        {"targets", flags.subject.targets},
-                        {"schema", flags.subject.schema},
-                        {"labels", flags.labels},
-                        {"title", flags.title},
-                        {"explainers", trial.explainers},
-                        {"attacks", trial.attacks},
-                        {"metrics", trial.metrics},
-                        {"norm", flags.attack.norm},
-                        {"epsilon", trial.epsilon},
-                        {"box", flags.attack.box},
-                        {"select", flags.attack.select},
-                        {"seed", flags.common.seed}}}};
-  request.identity.update(run_conditions(
-      flags.common.tile, flags.common.torch_device(),
-      {model_file(flags.subject.model), flags.subject.inputs, flags.subject.targets, flags.subject.schema, flags.labels}));
+  request.identity =
+      identity_of(flags.subject, flags.attack, flags.common, {{"labels", flags.labels}, {"title", flags.title}}, {flags.labels});
   return request;
 }
 
 // What a configuration says itself cannot be said by a flag too.
 void refuse_flags_beside_config(const Flags& flags) {
-  for (const char* flag : {"--model", "--inputs", "--targets", "--schema", "--labels", "--title", "--explainer", "--attack",
-                           "--metric", "--norm", "--epsilon", "--box", "--select"}) {
+  for (const char* flag : {"--model", "--inputs", "--targets", "--schema", "--baseline", "--background", "--labels", "--title",
+                           "--explainer", "--attack", "--metric", "--norm", "--epsilon", "--box", "--select"}) {
     if (flags.given(flag))
       usage_error("audit: {} cannot be given with {}; change the configuration, or use --set key=value", flag, flags.config);
   }
 }
 
-Json results_of(const Flags& flags, const Outcome& outcome) {
-  const Request request = flags.config.empty() ? from_flags(flags) : from_config(flags);
-  claim_run_folder(flags.out, request.identity);
+Json results_of(const Flags& flags, const Request& request, const Outcome& outcome) {
   if (run_is_complete(flags.out)) {
     log_info("{} holds this run already, complete", flags.out);
     Json results = read_json(flags.out + "/results.json");
@@ -142,7 +127,9 @@ Json results_of(const Flags& flags, const Outcome& outcome) {
 int run(const Flags& flags, const Outcome& outcome) {
   flags.common.apply();
   if (!flags.config.empty()) refuse_flags_beside_config(flags);
-  const Json results = results_of(flags, outcome);
+  const Request request = flags.config.empty() ? from_flags(flags) : from_config(flags);
+  const FolderLock lock = claim_run_folder(flags.out, request.identity);
+  const Json results = results_of(flags, request, outcome);
   if (!results.at("gates").empty()) write_atomic(flags.out + "/junit.xml", junit_xml(results));
   write_report({flags.out}, flags.out + "/report.html");
   std::fputs(flags.json ? dump_json(results).c_str() : results_table(results).c_str(), stdout);

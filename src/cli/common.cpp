@@ -8,6 +8,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/data/byte_images.h"
 
 namespace holdfast::cli {
 namespace {
@@ -52,6 +53,25 @@ std::int64_t count_classes(const Model& model, const at::Tensor& inputs, const s
   if (logits.size(1) < 2)
     input_error("{} has {} output; explanations of a class need at least 2 classes", model.name(), logits.size(1));
   return logits.size(1);
+}
+
+at::Tensor read_baseline(const std::string& path, const at::Tensor& inputs) {
+  at::Tensor baseline = read_inputs(path);
+  if (baseline.dim() == inputs.dim() && baseline.size(0) == 1) baseline = baseline[0];  // a batch of one
+  if (baseline.sizes() != inputs.sizes().slice(1)) {
+    input_error("{}: has shape {}; a baseline has the shape of a sample, {}", path, to_string(baseline.sizes().vec()),
+                sample_shape_text(inputs));
+  }
+  return baseline;
+}
+
+at::Tensor read_background(const std::string& path, const at::Tensor& inputs) {
+  at::Tensor background = read_inputs(path);
+  if (background.dim() != inputs.dim() || background.sizes().slice(1) != inputs.sizes().slice(1)) {
+    input_error("{}: has shape {}; rows of shape {} are expected", path, to_string(background.sizes().vec()),
+                sample_shape_text(inputs));
+  }
+  return background;
 }
 
 // CLI11's own prints the largest double in full.
@@ -103,6 +123,8 @@ void SubjectFlags::add_to(CLI::App& command, bool required) {
   command.add_option("--inputs", inputs, "Samples, .npy [B, ...]")->required(required);
   command.add_option("--targets", targets, "Classes to explain, .npy [B]; default: the predicted ones");
   command.add_option("--schema", schema, "JSON: layout, names, one-hot groups, ranges, frozen features of the inputs");
+  command.add_option("--baseline", baseline, "What explainers with baseline=given compare with, .npy of a sample's shape");
+  command.add_option("--background", background, "Rows of the data, .npy [N, ...]: for baseline=mean and gradient_shap");
 }
 
 Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_non_finite) {
@@ -114,8 +136,11 @@ Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_no
   subject.model = load_model(flags.model, device);
   const std::int64_t classes = count_classes(*subject.model, subject.inputs, flags.inputs);
   subject.schema = schema_for(flags, *subject.model, subject.inputs);
+  warn_of_byte_images(subject.inputs, subject.schema, flags.inputs);
   if (!flags.targets.empty()) subject.targets = read_labels(flags.targets, subject.inputs.size(0), classes);
   subject.ids = at::arange(subject.inputs.size(0), at::kLong);
+  if (!flags.baseline.empty()) subject.baseline = read_baseline(flags.baseline, subject.inputs);
+  if (!flags.background.empty()) subject.background = read_background(flags.background, subject.inputs);
   return subject;
 }
 

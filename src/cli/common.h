@@ -32,18 +32,19 @@ struct CommonFlags {
   TileOptions tiles() const { return {.size = tile, .threads = threads}; }
 };
 
-// --model, --inputs, --targets, --schema: what explain, attack and audit look at.
+// --model, --inputs, --targets, --schema, --baseline, --background: what explain, attack and audit look at.
 struct SubjectFlags {
-  std::string model, inputs, targets, schema;
+  std::string model, inputs, targets, schema, baseline, background;
 
   void add_to(CLI::App& command, bool required);
 };
 
 struct Subject {
   std::shared_ptr<const Model> model;
-  at::Tensor inputs;   // [B, sample...]
-  at::Tensor targets;  // undefined when not given
-  at::Tensor ids;      // 0 .. B-1
+  at::Tensor inputs;                // [B, sample...]
+  at::Tensor targets;               // undefined when not given
+  at::Tensor ids;                   // 0 .. B-1
+  at::Tensor baseline, background;  // [sample...] and [N, sample...]; undefined when not given
   Schema schema;
 };
 

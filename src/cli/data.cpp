@@ -1,4 +1,5 @@
 // holdfast data: which datasets are here, getting them and checking them.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -24,19 +25,49 @@ bool has_files(const Source& source) {
   return !source.files.empty();
 }
 
+bool has_option(const MethodInfo& info, const std::string& name) {
+  return std::any_of(info.options.begin(), info.options.end(), [&](const OptionSpec& option) { return option.name == name; });
+}
+
+// What a dataset's samples are made from.
+enum class Origin { kFiles, kOwnFiles, kAnotherDataset, kGenerator };
+
+Origin origin_of(const MethodInfo& info, const Source& source) {
+  if (has_option(info, "of")) return Origin::kAnotherDataset;
+  if (has_files(source)) return Origin::kFiles;
+  return has_option(info, "path") || has_option(info, "inputs") || has_option(info, "images") ? Origin::kOwnFiles
+                                                                                              : Origin::kGenerator;
+}
+
+std::string place(Origin origin, const std::string& found) {
+  switch (origin) {
+    case Origin::kFiles:
+      return found.empty() ? "not here" : found;
+    case Origin::kOwnFiles:
+      return "files of your own";
+    case Origin::kAnotherDataset:
+      return "made from another dataset";
+    case Origin::kGenerator:
+      break;
+  }
+  return "built in";
+}
+
 void run_list(const Flags& flags) {
   const LoadContext context;
   std::vector<std::vector<std::string>> rows;
   Json listing = Json::array();
   for (const MethodInfo* info : datasets().infos()) {
     const std::unique_ptr<DatasetLoader> loader = datasets().make(info->name);
-    const Source source = loader->source();
+    const Origin origin = origin_of(*info, loader->source());
+    const Source source = origin == Origin::kFiles ? loader->source() : Source{};
     const std::string found = has_files(source) ? loader->found_at(context) : "";
-    const std::string state = !has_files(source) ? "built in" : found.empty() ? "not here" : found;
-    rows.push_back({info->name, state, source.licence, source.homepage.empty() ? info->summary : source.homepage});
+    rows.push_back({info->name, place(origin, found), source.licence, source.homepage.empty() ? info->summary : source.homepage});
     listing.push_back({{"name", info->name},
                        {"summary", info->summary},
-                       {"present", !has_files(source) || !found.empty()},
+                       {"present", origin == Origin::kFiles       ? Json(!found.empty())
+                                   : origin == Origin::kGenerator ? Json(true)
+                                                                  : Json()},
                        {"found_at", found},
                        {"licence", source.licence},
                        {"source", source.homepage},
@@ -66,7 +97,10 @@ void run_fetch(const Flags& flags) {
 void run_check(const Flags& flags) {
   const Source source = source_of(flags.name);
   const DatasetCheck check = check_dataset(source, data_folder());
-  for (const FileCheck& file : check.files) std::printf("%s\n", file.message.c_str());
+  for (const FileCheck& file : check.files) {
+    const std::string line = file.message.empty() ? fmt::format("{}/{}: as published", check.folder, file.path) : file.message;
+    std::printf("%s\n", line.c_str());
+  }
   for (const FileCheck& file : check.files) {
     if (!usable(file))
       input_error("dataset {} is not complete: {}; get it with: holdfast data fetch {}", flags.name, file.message, flags.name);

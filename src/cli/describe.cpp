@@ -45,7 +45,7 @@ void run_model(const Flags& flags) {
   const Json json{{"model", model->name()},
                   {"kind", model->network() != nullptr ? "network" : "opaque"},
                   {"description", model->describe()},
-                  {"parameters", model->network() != nullptr ? Json(model->network()->parameter_count()) : Json()},
+                  {"parameters", model->parameter_count() ? Json(*model->parameter_count()) : Json()},
                   {"capabilities",
                    {{"gradients", can.gradients},
                     {"double_backward", can.double_backward},

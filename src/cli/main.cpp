@@ -9,46 +9,11 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/log.h"
-#include "holdfast/core/method.h"
 #include "holdfast/version.h"
+#include "usage.h"
 
 namespace holdfast::cli {
 namespace {
-
-// The subcommand that was being parsed, or the program itself.
-const CLI::App* chosen(const CLI::App& app) {
-  const auto subcommands = app.get_subcommands();
-  return subcommands.empty() ? &app : chosen(*subcommands.front());
-}
-
-std::vector<std::string> flags(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-// CLI11's sentence, without its line breaks, with the nearest flag or command where one was misspelt.
-std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& error) {
-  std::string message = error.what();
-  for (char& letter : message) {
-    if (letter == '\n') letter = ' ';
-  }
-  const CLI::App* command = chosen(app);
-  for (const std::string& word : command->remaining(true)) {
-    if (word.rfind("--", 0) == 0) {
-      const std::string flag = word.substr(0, word.find('='));
-      return fmt::format("{}: unknown flag {}{}", command->get_name(), flag, suggestion(flag, flags(*command)));
-    }
-    if (command == &app) {
-      std::vector<std::string> names;
-      for (const CLI::App* subcommand : app.get_subcommands({})) names.push_back(subcommand->get_name());
-      return fmt::format("unknown command '{}'{}", word, suggestion(word, names));
-    }
-  }
-  return command == &app ? message : fmt::format("{}: {}", command->get_name(), message);
-}
 
 // A subcommand's help starts with its example (its footer).
 class HelpFormatter : public CLI::Formatter {
@@ -93,6 +58,7 @@ int run(int argc, char** argv, Outcome& outcome) {
   add_audit(app, outcome);
   add_report(app, outcome);
 
+  check_arguments(app, {argv + 1, argv + argc});
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version

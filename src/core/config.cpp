@@ -250,6 +250,20 @@ const std::string& Config::folder() const {
 
 ConfigTable::ConfigTable(std::shared_ptr<Config::State> state, ConfigNode* node) : state_(std::move(state)), node_(node) {}
 
+void ConfigTable::only(const std::vector<std::string>& keys) const {
+  if (node_->table == nullptr) return;
+  const toml::node* first = nullptr;
+  std::string name;
+  for (const auto& [key, value] : *node_->table) {
+    if (std::find(keys.begin(), keys.end(), key.str()) != keys.end()) continue;
+    if (first != nullptr && first->source().begin.line <= value.source().begin.line) continue;
+    first = &value;
+    name = key.str();
+  }
+  if (first == nullptr) return;
+  usage_error("{}: unknown key {}{}", place_of(first, state_->file), node_->path_of(written_key(name)), suggestion(name, keys));
+}
+
 bool ConfigTable::has(const std::string& key) const {
   node_->ask(key, ConfigNode::Asked::kOnlyWhether);
   return node_->find(key) != nullptr;

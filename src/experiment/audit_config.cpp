@@ -6,6 +6,7 @@
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/data/byte_images.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/experiment/run_folder.h"
 #include "holdfast/train/train_config.h"
@@ -87,6 +88,8 @@ std::string resolve_model_path(const std::string& file, const std::string& folde
 }
 
 AuditConfig::ModelEntry read_model(const ConfigTable& table, const AuditConfig& config, const std::string& folder) {
+  // Which key is missing depends on which are there: a misspelt one is said first.
+  table.only({"name", "dataset", "file", "architecture", "activation", "seed", "train", "early_stopping"});
   AuditConfig::ModelEntry entry;
   entry.name = table.text("name", std::nullopt);
   for (const AuditConfig::ModelEntry& other : config.models) {
@@ -134,6 +137,7 @@ AuditData make_data(const AuditConfig::DatasetEntry& entry, const Dataset& datas
   data.ids = at::tensor(rows, at::kLong);
   data.background = background_of(dataset);
   exclude_non_finite(data);
+  warn_of_byte_images(data.inputs, data.schema, entry.label);
   check_data(data);
   return data;
 }
@@ -160,7 +164,7 @@ AuditModel train_model(const AuditConfig::ModelEntry& entry, const Dataset& data
 AuditModel load_audit_model(const AuditConfig::ModelEntry& entry, at::Device device) {
   AuditModel model{.name = entry.name, .data = entry.dataset, .model = load_model(entry.file, device)};
   model.facts = {{"model", entry.file}};
-  if (const Network* network = model.model->network()) model.facts["parameters"] = network->parameter_count();
+  if (const auto parameters = model.model->parameter_count()) model.facts["parameters"] = *parameters;
   return model;
 }
 

@@ -1,6 +1,7 @@
 #include "holdfast/experiment/explain_all.h"
 
 #include "holdfast/core/torch.h"
+#include "holdfast/explain/finite.h"
 #include "model_tiles.h"
 
 namespace holdfast {
@@ -28,6 +29,7 @@ ExplainedBatch explain_tile(const ExplainJob& job, const Reference& reference, c
                                                            .schema = &job.schema,
                                                            .baseline = reference.baseline,
                                                            .background = reference.background});
+  check_finite(explanation, rows(job.sample_ids, tile), job.model, job.explainer);
   const auto kept = [](const at::Tensor& tensor) { return tensor.defined() ? to_cpu(tensor) : tensor; };
   return {.maps = to_cpu(explanation.maps),
           .log_scale = to_cpu(explanation.log_scale),

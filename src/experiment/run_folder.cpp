@@ -38,30 +38,55 @@ std::string first_difference(const Json& mine, const Json& theirs) {
   return patch.empty() ? "" : patch[0].value("path", "");
 }
 
+Json read_or_advise(const std::string& path, const std::string& folder) {
+  try {
+    return read_json(path);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}; remove the folder {} and run again", error.what(), folder));
+  }
+}
+
+void check_same(const Json& mine, const Json& theirs, const std::string& folder) {
+  if (theirs == mine) return;
+  usage_error("{} holds another run (it differs at {}); choose another --out or remove the folder", folder,
+              first_difference(mine, theirs));
+}
+
+FolderLock take(const std::string& folder) {
+  check_writable_folder(folder);
+  make_folders(folder);
+  return FolderLock(folder);
+}
+
+void check_empty(const std::string& folder) {
+  if (!std::filesystem::is_empty(folder)) usage_error("{} is not empty and holds no run; choose another --out", folder);
+}
+
 }  // namespace
 
-void claim_run_folder(const std::string& folder, const Json& identity) {
-  check_writable_folder(folder);
-  for (const std::string& path : {plan_path(folder), manifest_path(folder)}) {
-    if (!file_exists(path)) continue;
-    Json file;
-    try {
-      file = read_json(path);
-    } catch (const Error& error) {
-      throw Error(error.kind(), fmt::format("{}; remove the folder {} and run again", error.what(), folder));
-    }
-    const Json theirs = path == manifest_path(folder) ? file.value("identity", Json()) : file;
-    if (theirs != identity) {
-      usage_error("{} holds another run (it differs at {}); choose another --out or remove the folder", folder,
-                  first_difference(identity, theirs));
-    }
-    return;
+FolderLock claim_run_folder(const std::string& folder, const Json& identity) {
+  FolderLock lock = take(folder);
+  if (file_exists(plan_path(folder))) {
+    check_same(identity, read_or_advise(plan_path(folder), folder), folder);
+  } else if (file_exists(manifest_path(folder))) {
+    check_same(identity, read_or_advise(manifest_path(folder), folder).value("identity", Json()), folder);
+  } else {
+    check_empty(folder);
+    make_folders(folder + "/tiles");
+    write_json(plan_path(folder), identity);
   }
-  if (folder_exists(folder) && !std::filesystem::is_empty(folder)) {
-    usage_error("{} is not empty and holds no run; choose another --out", folder);
+  return lock;
+}
+
+FolderLock claim_attack_folder(const std::string& folder, const Json& identity) {
+  FolderLock lock = take(folder);
+  const std::string result = folder + "/result.json";
+  if (file_exists(result)) {
+    check_same(identity, read_or_advise(result, folder).value("identity", Json()), folder);
+  } else {
+    check_empty(folder);
   }
-  make_folders(folder + "/tiles");
-  write_json(plan_path(folder), identity);
+  return lock;
 }
 
 Json run_conditions(std::int64_t tile, at::Device device, const std::vector<std::string>& files) {

@@ -1,9 +1,6 @@
 #include "holdfast/model/model.h"
 
-#include <algorithm>
-
-#include <fmt/ranges.h>
-
+#include "describe.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/torch.h"
@@ -43,30 +40,17 @@ class NetworkModel final : public Model {
     return copy;
   }
 
+  std::optional<std::int64_t> parameter_count() const override { return network_.parameter_count(); }
+
   std::string describe() const override {
-    // In the order of first appearance.
-    std::vector<std::pair<std::string, int>> counts;
-    for (const Node& node : network_.nodes()) {
-      const std::string kind = operation_name(node.operation);
-      if (kind == "input") continue;
-      const auto found = std::find_if(counts.begin(), counts.end(), [&](const auto& entry) { return entry.first == kind; });
-      if (found == counts.end()) {
-        counts.emplace_back(kind, 1);
-      } else {
-        ++found->second;
-      }
-    }
-    std::vector<std::string> parts;
-    for (const auto& [kind, count] : counts) parts.push_back(count == 1 ? kind : fmt::format("{} {}", count, kind));
-    return fmt::format("A network of {} operations ({}) with {} trainable parameters{}. Everything works on it.",
-                       network_.nodes().size() - 1, fmt::join(parts, ", "), network_.parameter_count(),
-                       layout_ ? "; a sample is a " + layout_->describe() : "");
+    return fmt::format("A network of {} with {} trainable parameters{}. Everything works on it.", describe_operations(network_),
+                       network_.parameter_count(), layout_ ? "; a sample is a " + layout_->describe() : "");
   }
 
  private:
   void check(const at::Tensor& inputs) const {
     if (inputs.scalar_type() != dtype_) {
-      input_error("the inputs are {}, the model computes in {}", at::toString(inputs.scalar_type()), at::toString(dtype_));
+      input_error("the inputs are {}, the model computes in {}", type_word(inputs.scalar_type()), type_word(dtype_));
     }
     if (layout_ && (inputs.dim() < 1 || inputs.sizes().slice(1) != at::IntArrayRef(sample_shape_))) {
       input_error("the inputs have shape {}, the model takes batches of samples of shape {}", shape_of(inputs),

@@ -1,6 +1,5 @@
 // The two models a TorchScript file can become.
-#include <fmt/ranges.h>
-
+#include "describe.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/raw_array.h"
@@ -24,7 +23,7 @@ std::optional<Layout> layout_of(const Script& script) {
 void check_inputs(const Script& script, const at::Tensor& inputs) {
   if (inputs.dim() < 2) torchscript::refused_inputs(script.path, inputs, "they are no batch of samples");
   if (inputs.scalar_type() != script.dtype) {
-    torchscript::refused_inputs(script.path, inputs, fmt::format("it computes in {}", c10::toString(script.dtype)));
+    torchscript::refused_inputs(script.path, inputs, fmt::format("it computes in {}", type_word(script.dtype)));
   }
 }
 
@@ -35,7 +34,7 @@ std::string described_notes(const Script& script) {
 }
 
 std::string described_size(const Script& script) {
-  return fmt::format("{} parameters, {} on {}", script.parameters, c10::toString(script.dtype), script.device.str());
+  return fmt::format("{} parameters, {} on {}", script.parameters, type_word(script.dtype), device_words(script.device));
 }
 
 // Read into a Network.
@@ -62,6 +61,7 @@ class ScriptedNetwork final : public Model {
     return {.layers = true, .float64 = true, .scale_invariant = imported_.network.scale_invariant()};
   }
   const Network* network() const override { return &imported_.network; }
+  std::optional<std::int64_t> parameter_count() const override { return script_.parameters; }
   at::Device device() const override { return script_.device; }
   at::ScalarType dtype() const override { return script_.dtype; }
   std::optional<Layout> layout() const override { return layout_of(script_); }
@@ -77,29 +77,12 @@ class ScriptedNetwork final : public Model {
 
   std::string describe() const override {
     return fmt::format(
-        "{}: a TorchScript file, read into a network of {} operations ({}); {}. Checked against the file on samples of shape "
-        "{}.{}",
-        script_.path, imported_.network.nodes().size() - 1, counted_operations(), described_size(script_),
-        to_string(imported_.sample_shape), described_notes(script_));
+        "{}: a TorchScript file, read into a network of {}; {}. Checked against the file on samples of shape {}.{}", script_.path,
+        describe_operations(imported_.network), described_size(script_), to_string(imported_.sample_shape),
+        described_notes(script_));
   }
 
  private:
-  // "conv2d x 2, activation x 3", in order of first appearance.
-  std::string counted_operations() const {
-    std::vector<std::pair<std::string, int>> counts;
-    for (const Node& node : imported_.network.nodes()) {
-      const std::string kind = operation_name(node.operation);
-      const auto found = std::find_if(counts.begin(), counts.end(), [&](const auto& entry) { return entry.first == kind; });
-      if (found != counts.end())
-        ++found->second;
-      else if (kind != "input")
-        counts.emplace_back(kind, 1);
-    }
-    std::vector<std::string> parts;
-    for (const auto& [kind, count] : counts) parts.push_back(count == 1 ? kind : fmt::format("{} x {}", kind, count));
-    return fmt::format("{}", fmt::join(parts, ", "));
-  }
-
   Script script_;
   Imported imported_;
 };
@@ -116,6 +99,7 @@ class OpaqueScript final : public Model {
   }
   using Model::logits;
 
+  std::optional<std::int64_t> parameter_count() const override { return script_.parameters; }
   Capabilities capabilities() const override { return capabilities_; }
   at::Device device() const override { return script_.device; }
   at::ScalarType dtype() const override { return script_.dtype; }

@@ -1,6 +1,7 @@
 // Running a script as it is, and saying in one sentence what it refuses.
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
+#include "describe.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
 #include "torchscript_script.h"
@@ -40,8 +41,8 @@ at::Tensor run_script(const Script& script, const at::Tensor& inputs) {
 }
 
 void refused_inputs(const std::string& path, const at::Tensor& inputs, const std::string& message) {
-  input_error("{} refused inputs of shape {} ({}): {}", path, to_string(inputs.sizes().vec()),
-              c10::toString(inputs.scalar_type()), essence(message));
+  input_error("{} refused inputs of shape {} ({}): {}", path, to_string(inputs.sizes().vec()), type_word(inputs.scalar_type()),
+              essence(message));
 }
 
 std::string essence(const std::string& message) {

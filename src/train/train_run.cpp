@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "holdfast/core/files.h"
+#include "holdfast/core/folder_lock.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/model/model.h"
 
@@ -60,6 +61,8 @@ Json run_training(const TrainConfig& config, const std::string& folder, const Js
   const Dataset dataset = load_dataset(config.dataset, {.seed = config.dataset_seed, .fold = config.fold});
   const double loading = seconds_since(start);
 
+  make_folders(folder);
+  const FolderLock lock(folder);
   TrainOptions options = config.options;
   options.folder = folder;
   const TrainResult result = train_network(dataset, options);

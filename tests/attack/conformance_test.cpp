@@ -6,6 +6,7 @@
 #include "attack_case.h"
 #include "holdfast/attack/verify.h"
 #include "holdfast/core/torch.h"
+#include "inside.h"
 
 namespace holdfast {
 namespace {
@@ -13,6 +14,9 @@ namespace {
 using testing_support::AttackCase;
 using testing_support::mlp_model;
 using testing_support::normal_tensor;
+using testing_support::Rows;
+using testing_support::to_rows;
+using testing_support::wrong_with;
 
 const std::vector<std::string> kRows{
     "random(samples=40)",        "random(samples=40,from=sphere)", "er(steps=25)",
@@ -57,6 +61,28 @@ TEST_P(AttackConformance, StaysInsideWithTheClassUnchanged) {
   }
 }
 
+// The same again without our verifier, for every norm, with and without a box and a frozen feature.
+TEST_P(AttackConformance, StaysInsideByPlainLoops) {
+  for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
+    for (const bool bounded : {true, false}) {
+      AttackCase test = boxed_case(norm);
+      if (!bounded) {
+        test.schema.features.clear();
+        test.threat = ThreatModel::make(norm, test.threat.epsilon, std::nullopt, test.schema);
+      }
+      const Rows clean = to_rows(test.inputs), moved = to_rows(test.run(GetParam()).perturbed);
+      int changed = 0;
+      for (std::size_t b = 0; b < clean.size(); ++b) {
+        bool moved_at_all = false;
+        EXPECT_EQ(wrong_with(clean[b], moved[b], test.threat, test.schema, *test.model->network(), moved_at_all), "")
+            << to_string(norm) << ", sample " << b;
+        changed += moved_at_all ? 1 : 0;
+      }
+      EXPECT_GT(changed, 0);
+    }
+  }
+}
+
 TEST_P(AttackConformance, ReportsTheValueOfWhatItReturns) {
   AttackCase test = boxed_case(Norm::kL2);
   const AttackResult result = test.run(GetParam());
@@ -87,6 +113,22 @@ TEST_P(AttackConformance, IsDeterministicAndKeyedByTheSamplesNames) {
   const AttackResult first = test.run(GetParam()), again = test.run(GetParam());
   EXPECT_TRUE(at::equal(first.perturbed, again.perturbed));
   EXPECT_TRUE(at::equal(first.moved.maps, again.moved.maps));
+
+  // Backwards, each sample under its own name: the same results, backwards.
+  AttackCase backwards = boxed_case(Norm::kL2);
+  backwards.inputs = test.inputs.flip(0).contiguous();
+  backwards.ids = test.ids.flip(0).contiguous();
+  EXPECT_LE((backwards.run(GetParam()).perturbed.flip(0) - first.perturbed).abs().max().item<double>(), 1e-5);
+
+  // Where the seed matters the names do, and nowhere else.
+  AttackCase seeded = boxed_case(Norm::kL2), renamed = boxed_case(Norm::kL2);
+  seeded.seed += 1;
+  renamed.ids = test.ids + 1000;
+  const bool random = !at::equal(seeded.run(GetParam()).perturbed, first.perturbed);
+  EXPECT_EQ(random, !at::equal(renamed.run(GetParam()).perturbed, first.perturbed));
+  if (method_of(GetParam()) == "random") {
+    EXPECT_TRUE(random);
+  }
 }
 
 // Tiles of one and of seven: the batch must not matter beyond rounding.

@@ -1,5 +1,6 @@
 """Bad input gets one sentence that names the value, the limit and the file or flag; exit code 2; nothing half-written."""
 
+import fcntl
 import os
 import resource
 import subprocess
@@ -16,6 +17,18 @@ def test_usage(holdfast):
     holdfast.fails("list", "--jsn", saying=["--jsn", "did you mean '--json'?"])
     holdfast.fails("describe", "salency", saying="did you mean 'saliency'?")
     holdfast.fails("list", "thing", saying="thing")
+
+
+def test_a_flag_without_its_value(holdfast, subject):
+    holdfast.fails("explain", "--model", saying="explain: --model needs a value")
+    holdfast.fails("explain", "--model", *subject[2:], saying="explain: --model needs a value")
+    holdfast.fails("data", "fetch", "--quiet", saying="NAME is required")
+
+
+def test_commands_that_do_not_exist_have_no_help(holdfast):
+    holdfast.fails("reproduce", "--help", saying=["unknown command 'reproduce'", "audit"])
+    holdfast.fails("survey", "make", "run", saying="unknown command 'survey'")
+    holdfast.fails("data", "get", "adult", saying=["data: unknown command 'get'", "fetch"])
 
 
 def test_missing_files(holdfast, subject):
@@ -69,6 +82,35 @@ def test_values_that_are_not_finite(holdfast, subject, tmp_path):
     weights["output.bias"][1] = np.inf
     save_mlp(tmp_path / "model.safetensors", weights)
     holdfast.fails(*ATTACK, *subject, saying=["model.safetensors", "output.bias"])
+
+
+def test_logits_that_are_not_finite_are_the_models_fault(holdfast, subject, tmp_path):
+    """The square root of a negative number: NaN for samples whose first value is below one half."""
+    broken = traced(tmp_path, "broken.pt", lambda x, w: x @ w.t() + (x[:, :1] - 0.5).sqrt() * 0)
+    first = int(np.argmax(np.load(tmp_path / "inputs.npy")[:, 0] < 0.5))
+    saying = ["broken.pt", f"the logits of sample {first} are not finite"]
+    holdfast.fails("explain", *broken, "--out", "a.npy", saying=saying)
+    np.save(tmp_path / "targets.npy", np.zeros(20, np.int64))
+    holdfast.fails("explain", *broken, "--targets", "targets.npy", "--out", "a.npy", saying=saying)
+    holdfast.fails(*ATTACK, *broken, saying=saying)
+    holdfast.fails("audit", *broken, "--epsilon", "0.3", "--metric", "top_k(k=2)", "--out", "run", saying=saying)
+    assert not (tmp_path / "a.npy").exists()
+
+
+def test_buffers_that_are_not_finite(holdfast, subject, tmp_path):
+    import torch
+
+    class Shifted(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.arange(18.0).reshape(3, 6) / 10)
+            self.register_buffer("mean", torch.tensor([0, 0, float("nan"), 0, 0, 0]))
+
+        def forward(self, x):
+            return (x - self.mean) @ self.weight.t()
+
+    torch.jit.script(Shifted()).save(str(tmp_path / "shifted.pt"))
+    holdfast.fails(*ATTACK, "--model", "shifted.pt", *subject[2:], saying=["shifted.pt", "mean"])
 
 
 def test_labels_out_of_range(holdfast, subject, tmp_path):
@@ -127,6 +169,39 @@ def test_a_run_folder_is_not_overwritten_by_another_run(holdfast, subject, tmp_p
     holdfast.fails(*run[:-1], "mine", "--epsilon", "0.3", saying="not empty")
 
 
+def test_an_attack_overwrites_only_its_own_files(holdfast, subject, tmp_path):
+    run = [*ATTACK, *subject, "--attack", "er(steps=5)"]
+    holdfast(*run)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    holdfast(*run)  # the same again
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    holdfast.fails(*run, "--seed", "1", saying=["out", "another run", "seed"])
+    holdfast.fails(*run, "--trace", saying=["out", "another run", "trace"])
+    np.save(tmp_path / "inputs.npy", np.load(tmp_path / "inputs.npy")[::-1])
+    holdfast.fails(*run, saying=["out", "another run", "inputs.npy"])
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep me")
+    holdfast.fails(*run[:8], "mine", *run[9:], saying=["mine", "not empty"])
+    holdfast("audit", *subject, "--epsilon", "0.3", "--metric", "top_k(k=2)", "--out", "run")
+    holdfast.fails(*run[:8], "run", *run[9:], saying=["run", "not empty"])
+
+
+def test_a_folder_has_one_writer(holdfast, subject, tmp_path):
+    (tmp_path / "run").mkdir()
+    folder = os.open(tmp_path / "run", os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        audit = ["audit", *subject, "--epsilon", "0.3", "--metric", "top_k(k=2)", "--out", "run"]
+        holdfast.fails(*audit, saying="another process is writing to run")
+        holdfast.fails(*ATTACK[:-1], "run", *subject, saying="another process is writing to run")
+        (tmp_path / "a.toml").write_text('[dataset]\nname = "synthetic"\n[model]\narchitecture = "mlp"\n[train]\nepochs = 1\n')
+        holdfast.fails("train", "a.toml", "--out", "run", saying="another process is writing to run")
+    finally:
+        os.close(folder)  # as the system does for a process that died
+    holdfast(*audit)
+
+
 def test_output_that_cannot_be_written(holdfast, subject, tmp_path):
     (tmp_path / "file").write_text("")
     holdfast.fails(*ATTACK[:-1], "file/below", *subject, saying="file")
@@ -159,6 +234,11 @@ def test_a_configuration_is_not_mixed_with_flags(holdfast, subject, tmp_path):
     holdfast.fails("audit", "a.toml", "--epsilon", "1", "--out", "run", saying=["--epsilon", "a.toml", "--set"])
     holdfast.fails("audit", "a.toml", *subject, "--out", "run", saying="--model")
     holdfast.fails("audit", *subject, "--epsilon", "1", "--set", "samples=3", "--out", "run", saying="--set")
+
+
+def test_a_misspelt_key_is_named_before_the_one_it_leaves_missing(holdfast, tmp_path):
+    (tmp_path / "a.toml").write_text(CONFIG.replace('architecture = "mlp"', 'fil = "mlp:weights.safetensors"'))
+    holdfast.fails("audit", "a.toml", "--out", "run", saying=["a.toml:7: unknown key model.0.fil", "did you mean 'file'?"])
 
 
 def test_misfits_of_a_configuration_are_found_before_training(holdfast, tmp_path):

@@ -161,6 +161,63 @@ def test_audit_counts_samples_that_are_not_finite(holdfast, subject, tmp_path):
     assert json.loads((tmp_path / "run" / "results.json").read_text())["rows"][0]["count"] == 19
 
 
+def test_a_metric_named_twice_is_one_row(holdfast, subject, tmp_path):
+    twice = ["--metric", "top_k(k=2)", "--metric", "top_k( k = 2 )", "--attack", "er(steps=5)", "--attack", "er(steps=5)"]
+    results = holdfast.json("audit", *subject, "--epsilon", "0.3", *twice, "--out", "run", "--json")
+    assert [row["metric"] for row in results["rows"]] == ["top_k(k=2)"]
+
+
+def test_the_selection_that_was_made_is_recorded(holdfast, subject, tmp_path):
+    attacks = ["--attack", "random(samples=5)", "--attack", "er(steps=5)"]
+    results = holdfast.json("audit", *subject, *ATTACK, *attacks, "--select", "last", "--out", "run", "--json")
+    assert [row["select"] for row in results["rows"]] == ["worst", "last"]  # random points have no last one
+    result = holdfast.json("attack", *subject, *ATTACK, *attacks[:2], "--select", "last", "--out", "one", "--json")
+    assert result["select"] == "worst"
+
+
+def test_describe_counts_the_parameters_of_any_file(holdfast, subject, opaque_file):
+    for model, kind in [("mlp:model.safetensors", "network"), (str(opaque_file), "opaque")]:
+        described = holdfast.json("describe", model, "--json")
+        assert described["kind"] == kind
+        assert described["parameters"] == 8 * 6 + 8 + 3 * 8 + 3
+    assert "float32 on the CPU" in described["description"]
+
+
+def test_images_in_bytes_are_warned_of(holdfast, tmp_path):
+    import torch
+
+    images = np.random.default_rng(0).integers(0, 256, size=(4, 1, 5, 5))
+    np.save(tmp_path / "bytes.npy", images.astype(np.uint8))
+    np.save(tmp_path / "units.npy", (images / 255).astype(np.float32))
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(25, 3))
+    torch.jit.trace(net, torch.rand(2, 1, 5, 5)).save(str(tmp_path / "net.pt"))
+    warning = "pixels go from 0 to 255"
+    for command in [["explain", "--out", "a.npy"], ["attack", *ATTACK, "--out", "out"], ["audit", *ATTACK, "--out", "run"]]:
+        said = holdfast(*command, "--model", "net.pt", "--inputs", "bytes.npy").stderr
+        assert said.count(warning) == 1, said
+    assert warning not in holdfast("explain", "--model", "net.pt", "--inputs", "units.npy", "--out", "a.npy").stderr
+    schema = {"layout": {"kind": "grid", "channels": 1, "height": 5, "width": 5}, "range": [0, 255]}
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    meant = ["--model", "net.pt", "--inputs", "bytes.npy", "--schema", "schema.json"]
+    assert warning not in holdfast("explain", *meant, "--out", "a.npy").stderr
+
+
+def test_data_list_says_where_samples_come_from(holdfast, tmp_path):
+    listing = holdfast("data", "list", env={"HOLDFAST_DATA": str(tmp_path)}).stdout
+    lines = {line.split()[0]: line for line in listing.splitlines()[3:]}
+    assert "not here" in lines["adult"]
+    assert "made from another dataset" in lines["pairs"] and "http" not in lines["pairs"]
+    for name in ["csv", "npy", "idx", "image_folder"]:
+        assert "files of your own" in lines[name]
+    assert "built in" in lines["synthetic"]
+
+
+def test_data_check_has_a_line_for_each_file(holdfast):
+    lines = holdfast("data", "check", "fashion_mnist").stdout.splitlines()
+    assert len(lines) == 5 and all(": as published" in line for line in lines[:4]) and "is complete" in lines[4]
+
+
 def test_every_example_in_a_help_text_runs(holdfast, tmp_path):
     """From a checkout's root, in which examples/ and configs/ lie."""
     for name in ["examples", "configs"]:

@@ -52,6 +52,8 @@ class Config {
 class ConfigTable {
  public:
   bool has(const std::string& key) const;
+  // Throws for the first key of the table that is not one of these: for tables in which one key decides what others may be.
+  void only(const std::vector<std::string>& keys) const;
   std::int64_t integer(const std::string& key, std::optional<std::int64_t> fallback, const OptionRange& range = anything()) const;
   double real(const std::string& key, std::optional<double> fallback, const OptionRange& range = anything()) const;
   bool flag(const std::string& key, std::optional<bool> fallback) const;

@@ -7,14 +7,18 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/core/folder_lock.h"
 #include "holdfast/core/json.h"
 
 namespace holdfast {
 
-// Before any work: takes a new or empty folder, or one with the same identity, whose finished tiles are then used.
-// `identity` is what makes a run this run: resolved configuration, seed, tile, checksums of the files it reads. Throws kUsage
-// when the folder holds another run or other files.
-void claim_run_folder(const std::string& folder, const Json& identity);
+// Before any work: takes a new or empty folder, or one with the same identity, whose finished tiles are then used. The folder
+// is this process's while the lock is held. `identity` is what makes a run this run: resolved configuration, seed, tile,
+// checksums of the files it reads. Throws kUsage when the folder holds another run or other files, or another process has it.
+[[nodiscard]] FolderLock claim_run_folder(const std::string& folder, const Json& identity);
+
+// The same for a single attack, whose result.json holds its identity; an attack that is there already is done again.
+[[nodiscard]] FolderLock claim_attack_folder(const std::string& folder, const Json& identity);
 
 // The part of an identity that every run has: version, torch build, device and tile, on which bytes depend, and the checksums
 // of the files it reads (names that are no files are passed over).

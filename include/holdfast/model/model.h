@@ -36,6 +36,8 @@ class Model {
 
   virtual Capabilities capabilities() const = 0;
   virtual const Network* network() const { return nullptr; }
+  // Trainable numbers, or nothing where they cannot be seen.
+  virtual std::optional<std::int64_t> parameter_count() const { return std::nullopt; }
   // The same function in double precision, or null.
   virtual std::unique_ptr<Model> in_double() const { return nullptr; }
   virtual at::Device device() const = 0;
