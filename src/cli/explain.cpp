@@ -5,6 +5,7 @@
 #include "command.h"
 #include "common.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/json.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
@@ -17,17 +18,55 @@ struct Flags {
   CommonFlags common;
   SubjectFlags subject;
   std::string explainer = "saliency", out, png;
-  std::int64_t png_count = 32;
+  std::int64_t png_count = 32, png_top = 0;
+  bool json = false;
 };
+
+// A column of numbers, one a sample, in a few words; null where the explainer has none.
+Json summary(const at::Tensor& values) {
+  if (!values.defined()) return nullptr;
+  const at::Tensor sizes = values.to(at::kDouble).abs();
+  const std::int64_t worst = sizes.argmax().item<std::int64_t>();
+  Json json{{"mean", sizes.mean().item<double>()}, {"largest", sizes[worst].item<double>()}, {"sample", worst}};
+  const at::Tensor doubles = values.to(at::kDouble).contiguous();
+  json["values"] = std::vector<double>(doubles.const_data_ptr<double>(), doubles.const_data_ptr<double>() + doubles.numel());
+  return json;
+}
+
+// What the maps are, beside --out.
+Json result_json(const Flags& flags, const Explainer& explainer, const ExplainedBatch& batch) {
+  const at::Tensor targets = batch.targets.contiguous();
+  return {{"model", flags.subject.model},
+          {"explainer", explainer.name()},
+          {"samples", batch.maps.size(0)},
+          {"out", flags.out},
+          {"targets", std::vector<std::int64_t>(targets.const_data_ptr<std::int64_t>(),
+                                                targets.const_data_ptr<std::int64_t>() + targets.numel())},
+          {"delta", summary(batch.delta)},
+          {"gauge_share", summary(batch.gauge_share)}};
+}
+
+void log_result(const Json& result) {
+  log_info("{} maps of {} in {}", result["samples"].get<std::int64_t>(), result["explainer"].get<std::string>(),
+           result["out"].get<std::string>());
+  if (const Json& delta = result["delta"]; !delta.is_null()) {
+    log_info("convergence delta (what is missing from the sum of a map): {:.3g} on average, at most {:.3g} (sample {})",
+             delta["mean"].get<double>(), delta["largest"].get<double>(), delta["sample"].get<std::int64_t>());
+  }
+  if (const Json& share = result["gauge_share"]; !share.is_null()) {
+    log_info(
+        "gauge share (of the squared gradient, in the means of one-hot groups, taken out): {:.1f} % on average, at most {:.1f} %",
+        100 * share["mean"].get<double>(), 100 * share["largest"].get<double>());
+  }
+}
 
 // One picture a sample: the map over its input, with the names of the features for tables.
 void write_pictures(const Flags& flags, const Subject& subject, const at::Tensor& maps) {
-  check_writable_folder(flags.png);
   make_folders(flags.png);
   const std::int64_t count = std::min(maps.size(0), flags.png_count);
   for (std::int64_t sample = 0; sample < count; ++sample) {
     write_map_png(fmt::format("{}/{:05}.png", flags.png, sample), to_raw(subject.inputs[sample]), to_raw(maps[sample]),
-                  subject.schema);
+                  subject.schema, {.top = flags.png_top});
   }
   log_info("{} pictures in {}", count, flags.png);
 }
@@ -35,6 +74,7 @@ void write_pictures(const Flags& flags, const Subject& subject, const at::Tensor
 void run(const Flags& flags) {
   flags.common.apply();
   prepare_output_file(flags.out);
+  if (!flags.png.empty()) check_writable_folder(flags.png);
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.explainer);
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());
   ExplainedBatch batch;
@@ -46,13 +86,17 @@ void run(const Flags& flags) {
                          .inputs = subject.inputs,
                          .targets = subject.targets,
                          .sample_ids = subject.ids,
-                         .seed = static_cast<std::uint64_t>(flags.common.seed)},
+                         .seed = static_cast<std::uint64_t>(flags.common.seed),
+                         .baseline = subject.baseline,
+                         .background = subject.background},
                         flags.common.tiles(), &progress);
   }
   const at::Tensor maps = scaled_maps(batch.maps, batch.log_scale);
   write_tensor(flags.out, maps);
-  log_info("{} maps of {} in {}", maps.size(0), explainer->name(), flags.out);
+  const Json result = result_json(flags, *explainer, batch);
+  log_result(result);
   if (!flags.png.empty()) write_pictures(flags, subject, maps);
+  if (flags.json) std::fputs(dump_json(result).c_str(), stdout);
 }
 
 }  // namespace
@@ -69,6 +113,10 @@ void add_explain(CLI::App& app, Outcome&) {
   command->add_option("--png-count", flags->png_count, "How many samples to draw")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command->add_option("--png-top", flags->png_top, "Mark the K most important pixels; tables: draw K bars. 0: no marks, 24 bars")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_flag("--json", flags->json, "Print samples, explainer, delta and gauge share as JSON");
   flags->common.add_to(*command);
   command->callback([flags] { run(*flags); });
 }

@@ -44,14 +44,14 @@ std::int64_t activation_bytes(const ExplainTask& task) {
 }  // namespace
 
 BatchRows::BatchRows(const ExplainTask& task)
-    : memory_(task.memory), row_bytes_(activation_bytes(task)), on_processor_(task.inputs.is_cpu()) {
+    : memory_(task.memory), row_bytes_(activation_bytes(task)), cached_(task.inputs.is_cpu() && task.model.network() != nullptr) {
   HOLDFAST_CHECK(memory_ > 0 && row_bytes_ > 0);
 }
 
 std::int64_t BatchRows::most(Pass pass) const {
   const std::int64_t bytes = row_bytes_ * copies_of(pass);
   const std::int64_t fit = memory_ / bytes;
-  const std::int64_t busy = on_processor_ ? std::max(kBusyRows, kCacheBytes / bytes) : fit;
+  const std::int64_t busy = cached_ ? std::max(kBusyRows, kCacheBytes / bytes) : fit;
   return std::max<std::int64_t>(1, std::min(fit, busy));
 }
 

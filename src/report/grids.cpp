@@ -72,6 +72,22 @@ double largest(std::span<const double> values) {
   return result > 0 ? result : 1;
 }
 
+// A feature's value as it is shown: the root of its share of the largest, with its sign.
+double shown(const FoldedMap& map, std::int64_t feature) {
+  const double share = map.values[static_cast<std::size_t>(feature)] / map.largest;
+  return std::copysign(std::sqrt(std::abs(share)), share);
+}
+
+// The input in pale grey, so that what is drawn over it stands out.
+Image draw_grey(const Layout& layout, std::span<const double> input) {
+  Image image = draw_input(layout, input);
+  for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
+    const int grey = (image.pixels[i] + image.pixels[i + 1] + image.pixels[i + 2]) / 3;
+    std::fill_n(image.pixels.begin() + static_cast<std::ptrdiff_t>(i), 3, static_cast<std::uint8_t>(40 + grey / 2));
+  }
+  return image;
+}
+
 bool contains(std::span<const std::int64_t> set, std::int64_t value) {
   return std::find(set.begin(), set.end(), value) != set.end();
 }
@@ -106,14 +122,53 @@ Image draw_heat(const Layout& layout, std::span<const double> folded) {
   return image;
 }
 
+FoldedMap fold_for_picture(const Layout& layout, std::span<const double> map) {
+  FoldedMap folded{.values = std::vector<double>(static_cast<std::size_t>(layout.features()), 0),
+                   .with_signs = std::any_of(map.begin(), map.end(), [](double value) { return value < 0; })};
+  const auto area = static_cast<std::size_t>(layout.side_features());
+  const auto channels = static_cast<std::size_t>(layout.channels);
+  for (std::size_t i = 0; i < map.size(); ++i) folded.values[i / (area * channels) * area + i % area] += map[i];
+  folded.largest = largest(folded.values);
+  return folded;
+}
+
+Image draw_map_grid(const Layout& layout, const FoldedMap& map) {
+  if (!map.with_signs) return draw_heat(layout, map.values);
+  const Canvas canvas(layout);
+  Image image = canvas.blank(diverging(0));
+  for (std::int64_t feature = 0; feature < layout.features(); ++feature)
+    canvas.paint(image, feature, diverging(shown(map, feature)));
+  return image;
+}
+
+Image draw_overlay(const Layout& layout, std::span<const double> input, const FoldedMap& map) {
+  const Image grey = draw_grey(layout, input);
+  const Image colours = draw_map_grid(layout, map);
+  const Canvas canvas(layout);
+  // How much of the map is seen at each dot, painted as the map is so that graphs and pairs need no care.
+  Image weights = canvas.blank({0, 0, 0});
+  for (std::int64_t feature = 0; feature < layout.features(); ++feature) {
+    const std::uint8_t weight = level(0.9 * std::abs(shown(map, feature)));
+    canvas.paint(weights, feature, {weight, weight, weight});
+  }
+  Image image = grey;
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+    const int weight = weights.pixels[i];
+    image.pixels[i] = static_cast<std::uint8_t>((colours.pixels[i] * weight + grey.pixels[i] * (255 - weight)) / 255);
+  }
+  return image;
+}
+
+Image draw_marked(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> features) {
+  Image image = draw_grey(layout, input);
+  const Canvas canvas(layout);
+  for (const std::int64_t feature : features) canvas.paint(image, feature, kMarked);
+  return image;
+}
+
 Image draw_change(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> before,
                   std::span<const std::int64_t> after) {
-  Image image = draw_input(layout, input);
-  // Pale grey, so that the marks stand out.
-  for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
-    const int grey = (image.pixels[i] + image.pixels[i + 1] + image.pixels[i + 2]) / 3;
-    std::fill_n(image.pixels.begin() + static_cast<std::ptrdiff_t>(i), 3, static_cast<std::uint8_t>(40 + grey / 2));
-  }
+  Image image = draw_grey(layout, input);
   const Canvas canvas(layout);
   for (const std::int64_t feature : before) canvas.paint(image, feature, contains(after, feature) ? kKept : kLost);
   for (const std::int64_t feature : after) {

@@ -17,6 +17,20 @@ bool is_drawable(const Layout& layout);
 Image draw_input(const Layout& layout, std::span<const double> input);
 // Folded magnitudes, scaled to the largest.
 Image draw_heat(const Layout& layout, std::span<const double> folded);
+
+// A folded map, with its signs or without.
+struct FoldedMap {
+  std::vector<double> values;  // channels summed
+  bool with_signs = false;
+  double largest = 0;  // magnitude
+};
+// With signs where any value is negative.
+FoldedMap fold_for_picture(const Layout& layout, std::span<const double> map);
+Image draw_map_grid(const Layout& layout, const FoldedMap& map);
+// The map over the input in grey: the larger a value, the less of the input is left.
+Image draw_overlay(const Layout& layout, std::span<const double> input, const FoldedMap& map);
+// The input in grey with these features marked.
+Image draw_marked(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> features);
 // The input in grey, with the features of the top sets over it: kept, lost and new.
 Image draw_change(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> before,
                   std::span<const std::int64_t> after);

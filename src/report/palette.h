@@ -16,5 +16,6 @@ Colour diverging(double share);
 inline constexpr Colour kKept{47, 158, 100};
 inline constexpr Colour kLost{214, 69, 61};
 inline constexpr Colour kNew{31, 111, 235};
+inline constexpr Colour kMarked{255, 196, 0};
 
 }  // namespace holdfast

@@ -1,6 +1,7 @@
 // The page is made from the files of a run folder and from nothing else.
 #include "holdfast/report/html.h"
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 
@@ -80,29 +81,69 @@ TEST(Report, RefusesArraysOfAnotherShape) {
   EXPECT_ERROR(write_report({folder.path()}, folder.path() + "/report.html"), kInput, "has shape [1, 2], expected [1, 3]");
 }
 
+using Rgb = std::array<int, 3>;
+
+Rgb pixel(const Image& image, std::int64_t row, std::int64_t column) {
+  const auto at = static_cast<std::size_t>(3 * (row * image.width + column));
+  return {image.pixels[at], image.pixels[at + 1], image.pixels[at + 2]};
+}
+
+// The middle of a 2 x 2 image's pixel in a panel: panels of 280 pixels under a title, 12 apart.
+Rgb dot(const Image& image, std::int64_t panel, std::int64_t row, std::int64_t column) {
+  return pixel(image, 12 + 20 + 70 + 140 * row, 12 + 292 * panel + 70 + 140 * column);
+}
+
+int brightness(const Rgb& colour) {
+  return colour[0] + colour[1] + colour[2];
+}
+
+const RawArray kBlack = floats({1, 2, 2}, {0, 0, 0, 0});
+const Schema kTwoByTwo = Schema::of(Layout::grid(1, 2, 2));
+
 TEST(Pictures, AHeatMapIsBrightestWhereTheMapIsLargest) {
-  const Image image =
-      draw_map(floats({1, 2, 2}, {0, 0, 0, 0}), floats({1, 2, 2}, {0, 0, 0, 4}), Schema::of(Layout::grid(1, 2, 2)));
-  const auto brightness = [&](std::int64_t row, std::int64_t column) {
-    const std::size_t at = static_cast<std::size_t>(3 * (row * image.width + column));
-    return image.pixels[at] + image.pixels[at + 1] + image.pixels[at + 2];
-  };
-  // The map is the right half; its lower right quarter holds the only feature that matters.
-  EXPECT_GT(brightness(image.height - 20, image.width - 20), brightness(20, image.width - 20) + 300);
+  const Image image = draw_map(kBlack, floats({1, 2, 2}, {0, 0, 0, 4}), kTwoByTwo);
+  EXPECT_EQ(image.width, 3 * 280 + 4 * 12) << "input, map, map over the input";
+  EXPECT_EQ(brightness(dot(image, 0, 1, 1)), 0) << "the input is black";
+  EXPECT_GT(brightness(dot(image, 1, 1, 1)), brightness(dot(image, 1, 0, 1)) + 300);
+  EXPECT_GT(brightness(dot(image, 2, 1, 1)), brightness(dot(image, 2, 0, 0)) + 300) << "over the input too";
+}
+
+TEST(Pictures, SignedMapsAreRedAboveZeroBlueBelowAndWhiteBetween) {
+  const Image image = draw_map(kBlack, floats({1, 2, 2}, {0, 1, -1, 0}), kTwoByTwo);
+  EXPECT_EQ(dot(image, 1, 0, 0), (Rgb{247, 247, 247}));
+  EXPECT_GT(dot(image, 1, 0, 1)[0], dot(image, 1, 0, 1)[2] + 100);
+  EXPECT_GT(dot(image, 1, 1, 0)[2], dot(image, 1, 1, 0)[0] + 100);
+}
+
+// Channels that cancel each other are white in a signed map, but count for the ranking by their magnitudes.
+TEST(Pictures, MarksTheTopFeatures) {
+  const RawArray input = floats({2, 2, 2}, std::vector<float>(8, 0)), map = floats({2, 2, 2}, {3, 0, 1, 0, -3, 0, 1, 0});
+  const Image image = draw_map(input, map, Schema::of(Layout::grid(2, 2, 2)), {.top = 1});
+  EXPECT_EQ(image.width, 4 * 280 + 5 * 12);
+  EXPECT_EQ(dot(image, 1, 0, 0), (Rgb{247, 247, 247}));
+  EXPECT_EQ(dot(image, 3, 0, 0), (Rgb{255, 196, 0}));
+  EXPECT_NE(dot(image, 3, 1, 0), (Rgb{255, 196, 0}));
+}
+
+std::int64_t count_in_row(const Image& image, std::int64_t row, const Rgb& colour) {
+  std::int64_t count = 0;
+  for (std::int64_t column = 0; column < image.width; ++column) count += pixel(image, row, column) == colour;
+  return count;
 }
 
 TEST(Pictures, BarsAreAsLongAsTheMagnitudes) {
-  const Image image = draw_map(floats({3}, {0, 0, 0}), floats({3}, {0.5F, -1.0F, 0}), table_schema());
-  const auto bar_pixels = [&](std::int64_t row, int red, int blue) {
-    std::int64_t count = 0;
-    for (std::int64_t column = 0; column < image.width; ++column) {
-      const std::size_t at = static_cast<std::size_t>(3 * (row * image.width + column));
-      if (image.pixels[at] == red && image.pixels[at + 2] == blue) ++count;
-    }
-    return count;
-  };
-  EXPECT_EQ(bar_pixels(12 + 4, 214, 61), 320) << "the largest comes first, in the colour of negative values";
-  EXPECT_EQ(bar_pixels(12 + 22 + 4, 31, 235), 160);
+  const RawArray input = floats({3}, {0, 0, 0});
+  const Rgb blue{31, 111, 235};
+  const Image sizes = draw_map(input, floats({3}, {0.5F, 1.0F, 0}), table_schema());
+  EXPECT_EQ(count_in_row(sizes, 12 + 4, blue), 320) << "the largest comes first";
+  EXPECT_EQ(count_in_row(sizes, 12 + 22 + 4, blue), 160);
+  // With signs they go both ways from an axis, in the colours of signed heat maps.
+  const Image both = draw_map(input, floats({3}, {0.5F, -1.0F, 0}), table_schema());
+  const Rgb below = pixel(both, 12 + 4, both.width / 2 - 40);
+  EXPECT_EQ(count_in_row(both, 12 + 4, below), 160);
+  EXPECT_GT(below[2], below[0]);
+  EXPECT_EQ(draw_map(input, floats({3}, {1, 2, 3}), table_schema(), {.top = 1}).height, 22 + 2 * 12)
+      << "as many bars as asked for";
 }
 
 }  // namespace

@@ -11,9 +11,17 @@
 
 namespace holdfast {
 
-// Draws one sample's map; `input` and `map` have the layout's sample shape. Grids: the input and the map side by side, each
-// scaled to the picture; pairs below each other. Vectors: the longest bars with their names and values. Graphs: the adjacency.
-Image draw_map(const RawArray& input, const RawArray& map, const Schema& schema);
-void write_map_png(const std::string& path, const RawArray& input, const RawArray& map, const Schema& schema);
+struct PictureOptions {
+  // Images and graphs: mark this many features in a panel of their own; tables: draw this many bars. 0: no such panel, 24 bars.
+  std::int64_t top = 0;
+};
+
+// Draws one sample's map; `input` and `map` have the layout's sample shape. A map with negative values is signed: blue below
+// zero, white, red above; magnitudes go from dark to bright. Colours follow the root of the value, so that faint parts show.
+// Grids and graphs: the input, the map, the map over the input and the top features, side by side; pairs below each other. Channels
+// are summed. Vectors: the longest bars with the features' names, values and attributions.
+Image draw_map(const RawArray& input, const RawArray& map, const Schema& schema, const PictureOptions& options = {});
+void write_map_png(const std::string& path, const RawArray& input, const RawArray& map, const Schema& schema,
+                   const PictureOptions& options = {});
 
 }  // namespace holdfast
