@@ -42,7 +42,10 @@ function(holdfast_settings target)
 endfunction()
 
 if(HOLDFAST_WITH_TORCH)
-  # Torch lies in the Python environment; a caller may also give CMAKE_PREFIX_PATH or Torch_DIR.
+  # Torch lies in the Python environment; a caller may also give CMAKE_PREFIX_PATH or Torch_DIR. Under pip it is pip's Python.
+  if(SKBUILD)
+    set(HOLDFAST_PYTHON ${Python3_EXECUTABLE})
+  endif()
   if(NOT HOLDFAST_PYTHON)
     find_program(HOLDFAST_PYTHON python3 HINTS ${CMAKE_CURRENT_SOURCE_DIR}/.venv/bin NO_CMAKE_PATH REQUIRED)
   endif()

@@ -24,7 +24,8 @@ missing_packages() {
       cmake|ccache) command -v "$package" >/dev/null && continue ;;
       ninja-build) command -v ninja >/dev/null && continue ;;
       build-essential) command -v g++ >/dev/null && command -v make >/dev/null && continue ;;
-      python3-dev|python3-venv) python3 -c 'import venv, ensurepip' 2>/dev/null && continue ;;
+      python3-venv) python3 -c 'import venv, ensurepip' 2>/dev/null && continue ;;
+      python3-dev) [ -f "$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["include"])')/Python.h" ] && continue ;;
     esac
     echo "$package"
   done | while read -r package; do

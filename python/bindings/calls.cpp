@@ -1,11 +1,15 @@
 #include "calls.h"
 
+#include <algorithm>
+
+#include "holdfast/attack/threat.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/audit.h"
 #include "holdfast/experiment/cell.h"
+#include "holdfast/experiment/measure_all.h"
 #include "holdfast/metric/levels.h"
 #include "python_model.h"
 
@@ -16,25 +20,57 @@ namespace {
 constexpr std::int64_t kSmallSample = 512;
 constexpr std::int64_t kPythonTile = 1024;
 
+PythonModel* python_model(const Question& question) {
+  return dynamic_cast<PythonModel*>(question.model.get());
+}
+
 TileOptions tiles_of(const Question& question, const Layout& layout) {
-  const bool function = dynamic_cast<const PythonModel*>(question.model.get()) != nullptr;
-  const bool enlarge = question.tile == 0 && function && layout.inputs() <= kSmallSample;
+  const bool enlarge = question.tile == 0 && python_model(question) != nullptr && layout.inputs() <= kSmallSample;
   return {.size = enlarge ? kPythonTile : question.tile, .threads = question.threads};
 }
 
-// A model may give NaN for some samples only; nothing that follows would mean anything.
+// What a Python model with gradients can lack are visible layers, and there is a way to show them.
+void check_explainer(const Explainer& explainer, const Model& model) {
+  try {
+    explainer.check(model);
+  } catch (const Error& error) {
+    if (dynamic_cast<const PythonModel*>(&model) == nullptr || !model.capabilities().gradients) throw;
+    usage_error("{}; a torch module shows its layers through holdfast.load_model(module, example=inputs)", error.what());
+  }
+}
+
+// Attacks skip what is not finite on their way; the clean inputs must be.
 void check_logits(const at::Tensor& logits) {
   if (all_finite(logits)) return;
   const at::Tensor bad = at::isfinite(logits).logical_not().any(1);
-  input_error("the model gave NaN or infinity for sample {}; logits must be finite", bad.nonzero()[0].item<std::int64_t>());
+  input_error("the model: the logits of sample {} are not finite", bad.nonzero()[0].item<std::int64_t>());
 }
 
-template <class Field>
-at::Tensor column(const std::vector<SampleOutcome>& samples, Field field) {
-  using Number = std::remove_cvref_t<decltype(field(samples.front()))>;
+template <class Number>
+at::Tensor column(const std::vector<SampleOutcome>& samples, Number SampleOutcome::*field) {
   at::Tensor values = at::empty({static_cast<std::int64_t>(samples.size())}, c10::CppTypeToScalarType<Number>::value);
-  std::transform(samples.begin(), samples.end(), values.template mutable_data_ptr<Number>(), field);
+  std::transform(samples.begin(), samples.end(), values.template mutable_data_ptr<Number>(), std::mem_fn(field));
   return values;
+}
+
+void add_outcomes(Attacked& out, const std::vector<SampleOutcome>& samples) {
+  out.value = column(samples, &SampleOutcome::value);
+  out.margin = column(samples, &SampleOutcome::margin);
+  out.clean_margin = column(samples, &SampleOutcome::clean_margin);
+  out.first_swap = column(samples, &SampleOutcome::first_swap);
+  out.label_flips = column(samples, &SampleOutcome::label_flips);
+  out.evaluations = column(samples, &SampleOutcome::evaluations);
+  out.iteration = column(samples, &SampleOutcome::iteration);
+  out.projections = column(samples, &SampleOutcome::projections);
+  out.non_finite = column(samples, &SampleOutcome::non_finite);
+  for (const SampleOutcome& sample : samples) {
+    out.component.push_back(sample.component);
+    out.trace.push_back(sample.trace);
+  }
+}
+
+at::Tensor to_tensor(const std::vector<double>& values) {
+  return at::tensor(at::ArrayRef<double>(values), at::kDouble);
 }
 
 std::vector<std::int64_t> to_vector(const at::Tensor& labels) {
@@ -62,6 +98,14 @@ Select parse_select(const std::string& text) {
   usage_error("select: '{}' must be worst or last", text);
 }
 
+ThreatModel threat_of(const ThreatChoice& choice, const Schema& schema) {
+  return ThreatModel::make(parse_norm(choice.norm), choice.epsilon, choice.box, schema,
+                           {.valid = choice.valid,
+                            .sides = parse_sides(choice.sides),
+                            .negative_weights = choice.negative_weights,
+                            .tolerance = choice.tolerance});
+}
+
 // Maps in the precision that the command line reads them in: integers and float64 as float64, others as float32.
 at::Tensor checked_maps(const at::Tensor& maps, const std::string& what) {
   const at::Tensor plain = checked_batch(maps, what);
@@ -74,6 +118,7 @@ at::Tensor checked_maps(const at::Tensor& maps, const std::string& what) {
 ExplainedBatch explain(const Question& question, const std::string& explainer_call) {
   const std::unique_ptr<Explainer> explainer = explainers().make(explainer_call);
   const Subject subject = examine(question);
+  check_explainer(*explainer, *subject.model);
   ExplainedBatch batch = explain_all({.model = *subject.model,
                                       .explainer = *explainer,
                                       .schema = subject.schema,
@@ -84,7 +129,6 @@ ExplainedBatch explain(const Question& question, const std::string& explainer_ca
                                       .baseline = subject.baseline,
                                       .background = subject.background},
                                      tiles_of(question, subject.schema.layout));
-  check_logits(batch.logits);
   batch.maps = scaled_maps(batch.maps, batch.log_scale);
   return batch;
 }
@@ -94,9 +138,10 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
   const std::unique_ptr<Attack> attack = attacks().make(choice.attack);
   const std::unique_ptr<Metric> metric = metrics().make(choice.metric);
   const Select select = parse_select(choice.select);
-  const Norm norm = parse_norm(choice.norm);
   Subject subject = examine(question);
-  const ThreatModel threat = ThreatModel::make(norm, choice.epsilon, choice.box, subject.schema);
+  check_explainer(*explainer, *subject.model);
+  if (PythonModel* function = python_model(question)) function->look_twice(subject.inputs);
+  const ThreatModel threat = threat_of(choice.threat, subject.schema);
   check_data({.name = "inputs",
               .inputs = subject.inputs,
               .schema = subject.schema,
@@ -121,7 +166,6 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
                                       .select = select,
                                       .trace = choice.trace},
                                      tiles);
-  const std::vector<SampleOutcome>& samples = result.samples;
   Attacked out{.perturbed = result.perturbed,
                .original_maps = scaled_maps(result.original_maps, result.original_scale),
                .perturbed_maps = scaled_maps(result.moved_maps, result.moved_scale),
@@ -131,16 +175,12 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
                .prediction = predicted_class(result.logits),
                .prediction_after = predicted_class(result.moved_logits),
                .norm = threat.distance(result.perturbed, subject.inputs.to(result.perturbed.options())),
-               .value = column(samples, [](const SampleOutcome& sample) { return sample.value; }),
-               .first_swap = column(samples, [](const SampleOutcome& sample) { return sample.first_swap; }),
-               .label_flips = column(samples, [](const SampleOutcome& sample) { return sample.label_flips; }),
-               .evaluations = column(samples, [](const SampleOutcome& sample) { return sample.evaluations; }),
-               .iteration = column(samples, [](const SampleOutcome& sample) { return sample.iteration; }),
                .metric = metric->name(),
                .attack = attack->name(),
                .explainer = explainer->name(),
+               .select = to_string(attack->selects(select)),
                .summary = assessed(*metric, result, subject.schema, question.seed)};
-  for (const SampleOutcome& sample : samples) out.trace.push_back(sample.trace);
+  add_outcomes(out, result.samples);
   return out;
 }
 
@@ -164,7 +204,41 @@ std::vector<Compared> measure(const at::Tensor& original, const at::Tensor& pert
     const Baseline levels = baseline(*metric, clean, classes, {.seed = seed});
     const Assessment assessment = assess(*metric, clean, moved, levels, seed);
     warn_of_ties(assessment);
-    results.push_back({summary_of(assessment), at::tensor(at::ArrayRef<double>(assessment.values), at::kDouble)});
+    results.push_back({summary_of(assessment), to_tensor(assessment.values)});
+  }
+  return results;
+}
+
+std::vector<Measured> measure_model(const Question& question, const MeasureChoice& choice) {
+  std::vector<std::unique_ptr<Measure>> chosen;
+  for (const std::string& call : choice.measures) chosen.push_back(measures().make(call));
+  const std::unique_ptr<Explainer> explainer = explainers().make(choice.explainer);
+  const Subject subject = examine(question);
+  if (PythonModel* function = python_model(question)) function->look_twice(subject.inputs);
+  const MeasureJob job{.model = *subject.model,
+                       .explainer = *explainer,
+                       .schema = subject.schema,
+                       .inputs = subject.inputs,
+                       .targets = subject.targets,
+                       .sample_ids = subject.ids,
+                       .seed = question.seed,
+                       .epsilon = choice.epsilon,
+                       .endpoints = choice.endpoints ? checked_batch(*choice.endpoints, "endpoints") : at::Tensor(),
+                       .baseline = subject.baseline,
+                       .background = subject.background};
+  for (const std::unique_ptr<Measure>& measure : chosen) {
+    if (measure->uses_explainer()) check_explainer(*explainer, *subject.model);
+    check_measure(*measure, job);
+  }
+  std::vector<Measured> results;
+  for (const std::unique_ptr<Measure>& measure : chosen) {
+    const Measurement found = measure_all(*measure, job, tiles_of(question, subject.schema.layout));
+    Json summary = to_json(*measure, found, question.seed);
+    summary.erase("values");
+    summary.erase("parts");
+    Measured measured{.summary = dump_json(summary), .values = to_tensor(found.values)};
+    for (const auto& [name, values] : found.parts) measured.parts.emplace_back(name, to_tensor(values));
+    results.push_back(std::move(measured));
   }
   return results;
 }

@@ -1,4 +1,4 @@
-// The functions behind holdfast.explain, holdfast.attack and holdfast.measure: tensors in, tensors out, no Python objects. They
+// The functions behind holdfast.explain, attack, measure and measure_model: tensors in, tensors out, no Python objects. They
 // run without the interpreter lock.
 #pragma once
 
@@ -18,10 +18,19 @@ namespace holdfast::python {
 // Maps in true units, as `holdfast explain` writes them.
 ExplainedBatch explain(const Question& question, const std::string& explainer);
 
-struct AttackChoice {
-  std::string attack, explainer, metric, norm;
+struct ThreatChoice {
+  std::string norm = "l2";
   double epsilon = 1;
   std::optional<std::pair<double, double>> box;
+  bool valid = false;
+  std::string sides = "both";
+  bool negative_weights = false;
+  std::optional<double> tolerance;
+};
+
+struct AttackChoice {
+  std::string attack, explainer, metric;
+  ThreatChoice threat;
   std::string select = "worst";
   bool trace = false;
 };
@@ -31,9 +40,11 @@ struct Attacked {
   at::Tensor perturbed, original_maps, perturbed_maps;  // [B, sample...]; maps in true units
   at::Tensor logits, perturbed_logits;                  // [B, classes]
   at::Tensor targets, prediction, prediction_after;
-  at::Tensor norm, value, first_swap, label_flips, evaluations, iteration;
+  at::Tensor norm, value, margin, clean_margin, first_swap, label_flips, evaluations, iteration, projections, non_finite;
+  std::vector<std::string> component;
   std::vector<std::vector<double>> trace;
   std::string metric, attack, explainer;  // canonical names
+  std::string select;                     // which iterates were really kept
   std::string summary;                    // JSON: the metric with its levels
 };
 Attacked attack(const Question& question, const AttackChoice& choice);
@@ -45,5 +56,20 @@ struct Compared {
 };
 std::vector<Compared> measure(const at::Tensor& original, const at::Tensor& perturbed, const std::vector<std::string>& metrics,
                               const std::optional<Schema>& schema, const std::optional<at::Tensor>& labels, std::uint64_t seed);
+
+struct MeasureChoice {
+  std::vector<std::string> measures;
+  std::string explainer;
+  double epsilon = 0;  // radius of the neighbourhood for measures that name none of their own; 0: none is given
+  std::optional<at::Tensor> endpoints;
+};
+
+// A measure's JSON: name, mean with its interval, and which way is better; its values and the columns beside them as tensors.
+struct Measured {
+  std::string summary;
+  at::Tensor values;
+  std::vector<std::pair<std::string, at::Tensor>> parts;
+};
+std::vector<Measured> measure_model(const Question& question, const MeasureChoice& choice);
 
 }  // namespace holdfast::python

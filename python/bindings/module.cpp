@@ -52,8 +52,10 @@ void bind_model(py::module_& module) {
 
 void bind_schema(py::module_& module) {
   py::class_<Schema>(module, "Schema")
-      .def_static("from_json", [](const std::string& text,
-                                  const std::string& where) { return schema_from_json(parse_json(text, where), where); })
+      .def(py::init([](const std::string& text, const std::string& where) {
+             return schema_from_json(parse_json(text, where), where);
+           }),
+           py::arg("text"), py::arg("where"))
       .def("to_json", [](const Schema& schema) { return dump_json(to_json(schema)); })
       .def_property_readonly("layout", [](const Schema& schema) { return schema.layout.describe(); })
       .def("feature_name", &Schema::feature_name);
@@ -71,12 +73,23 @@ void bind_explain(py::module_& module) {
 }
 
 void bind_attack(py::module_& module) {
+  py::class_<ThreatChoice>(module, "ThreatChoice")
+      .def(py::init<>())
+      .def_readwrite("norm", &ThreatChoice::norm)
+      .def_readwrite("epsilon", &ThreatChoice::epsilon)
+      .def_readwrite("box", &ThreatChoice::box)
+      .def_readwrite("valid", &ThreatChoice::valid)
+      .def_readwrite("sides", &ThreatChoice::sides)
+      .def_readwrite("negative_weights", &ThreatChoice::negative_weights)
+      .def_readwrite("tolerance", &ThreatChoice::tolerance);
   py::class_<AttackChoice>(module, "AttackChoice")
-      .def(py::init([](std::string attack, std::string explainer, std::string metric, std::string norm, double epsilon,
-                       std::optional<std::pair<double, double>> box, std::string select, bool trace) {
-        return AttackChoice{
-            std::move(attack), std::move(explainer), std::move(metric), std::move(norm), epsilon, box, std::move(select), trace};
-      }));
+      .def(py::init<>())
+      .def_readwrite("attack", &AttackChoice::attack)
+      .def_readwrite("explainer", &AttackChoice::explainer)
+      .def_readwrite("metric", &AttackChoice::metric)
+      .def_readwrite("threat", &AttackChoice::threat)
+      .def_readwrite("select", &AttackChoice::select)
+      .def_readwrite("trace", &AttackChoice::trace);
   py::class_<Attacked>(module, "Attacked")
       .def_readonly("perturbed", &Attacked::perturbed)
       .def_readonly("original_maps", &Attacked::original_maps)
@@ -88,14 +101,20 @@ void bind_attack(py::module_& module) {
       .def_readonly("prediction_after", &Attacked::prediction_after)
       .def_readonly("norm", &Attacked::norm)
       .def_readonly("value", &Attacked::value)
+      .def_readonly("margin", &Attacked::margin)
+      .def_readonly("clean_margin", &Attacked::clean_margin)
       .def_readonly("first_swap", &Attacked::first_swap)
       .def_readonly("label_flips", &Attacked::label_flips)
       .def_readonly("evaluations", &Attacked::evaluations)
       .def_readonly("iteration", &Attacked::iteration)
+      .def_readonly("projections", &Attacked::projections)
+      .def_readonly("non_finite", &Attacked::non_finite)
+      .def_readonly("component", &Attacked::component)
       .def_readonly("trace", &Attacked::trace)
       .def_readonly("metric", &Attacked::metric)
       .def_readonly("attack", &Attacked::attack)
       .def_readonly("explainer", &Attacked::explainer)
+      .def_readonly("select", &Attacked::select)
       .def_readonly("summary", &Attacked::summary);
   module.def("attack", &attack, Unlocked());
 }
@@ -103,23 +122,31 @@ void bind_attack(py::module_& module) {
 void bind_measure(py::module_& module) {
   py::class_<Compared>(module, "Compared").def_readonly("summary", &Compared::summary).def_readonly("values", &Compared::values);
   module.def("measure", &measure, Unlocked());
+  py::class_<MeasureChoice>(module, "MeasureChoice")
+      .def(py::init<>())
+      .def_readwrite("measures", &MeasureChoice::measures)
+      .def_readwrite("explainer", &MeasureChoice::explainer)
+      .def_readwrite("epsilon", &MeasureChoice::epsilon)
+      .def_readwrite("endpoints", &MeasureChoice::endpoints);
+  py::class_<Measured>(module, "Measured")
+      .def_readonly("summary", &Measured::summary)
+      .def_readonly("values", &Measured::values)
+      .def_readonly("parts", &Measured::parts);
+  module.def("measure_model", &measure_model, Unlocked());
 }
 
 void bind_question(py::module_& module) {
   py::class_<Question>(module, "Question")
-      .def(py::init([](std::shared_ptr<Model> model, at::Tensor inputs, std::optional<at::Tensor> targets,
-                       std::optional<at::Tensor> baseline, std::optional<at::Tensor> background, std::optional<Schema> schema,
-                       std::uint64_t seed, int threads, std::int64_t tile) {
-        return Question{std::move(model),
-                        std::move(inputs),
-                        std::move(targets),
-                        std::move(baseline),
-                        std::move(background),
-                        std::move(schema),
-                        seed,
-                        threads,
-                        tile};
-      }));
+      .def(py::init<>())
+      .def_readwrite("model", &Question::model)
+      .def_readwrite("inputs", &Question::inputs)
+      .def_readwrite("targets", &Question::targets)
+      .def_readwrite("baseline", &Question::baseline)
+      .def_readwrite("background", &Question::background)
+      .def_readwrite("schema", &Question::schema)
+      .def_readwrite("seed", &Question::seed)
+      .def_readwrite("threads", &Question::threads)
+      .def_readwrite("tile", &Question::tile);
 }
 
 }  // namespace

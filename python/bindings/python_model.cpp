@@ -1,5 +1,8 @@
 #include "python_model.h"
 
+#include <unordered_set>
+
+#include <torch/csrc/autograd/functions/basic_ops.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include "holdfast/core/error.h"
@@ -29,6 +32,23 @@ void check_logits(const at::Tensor& logits, std::int64_t samples) {
   if (!logits.is_floating_point()) {
     input_error("the model gave {} elements; logits must be floating-point numbers", at::toString(logits.scalar_type()));
   }
+}
+
+// Where a function has no second derivative, autograd puts a node that says so in place of its graph. One that was marked
+// (once_differentiable) leads nowhere: autograd would pass it by, and the derivative would silently lack a part.
+bool ends_at_an_error(const at::Tensor& gradient) {
+  std::vector<const torch::autograd::Node*> waiting{gradient.grad_fn().get()};
+  std::unordered_set<const torch::autograd::Node*> seen(waiting.begin(), waiting.end());
+  while (!waiting.empty()) {
+    const torch::autograd::Node* node = waiting.back();
+    waiting.pop_back();
+    if (node == nullptr) continue;
+    if (dynamic_cast<const torch::autograd::Error*>(node) != nullptr) return true;
+    for (const torch::autograd::Edge& edge : node->next_edges()) {
+      if (seen.insert(edge.function.get()).second) waiting.push_back(edge.function.get());
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -66,11 +86,14 @@ std::string PythonModel::describe() const {
          "on it.";
 }
 
+at::Tensor PythonModel::first_sample(const at::Tensor& inputs) const {
+  const auto numbers = at::TensorOptions().device(device_).dtype(dtype_);
+  return inputs.slice(0, 0, 1).detach().to(numbers, /*non_blocking=*/false, /*copy=*/true).requires_grad_();
+}
+
 std::int64_t PythonModel::look_at(const at::Tensor& inputs) {
   const at::AutoGradMode with_graph(true);
-  const at::Tensor leaf =
-      inputs.slice(0, 0, 1).detach().to(at::TensorOptions().device(device_).dtype(dtype_)).clone().requires_grad_();
-  const at::Tensor sample = leaf.clone();  // a leaf could not be written to
+  const at::Tensor sample = first_sample(inputs).clone();  // a leaf could not be written to
   const auto version = sample._version();
   const at::Tensor logits = call(sample);
   check_logits(logits, 1);
@@ -78,6 +101,16 @@ std::int64_t PythonModel::look_at(const at::Tensor& inputs) {
   capabilities_.gradients = logits.requires_grad();
   capabilities_.double_backward = capabilities_.gradients;
   return logits.size(1);
+}
+
+void PythonModel::look_twice(const at::Tensor& inputs) {
+  if (!capabilities_.gradients) return;
+  const at::AutoGradMode with_graph(true);
+  const at::Tensor sample = first_sample(inputs);
+  const at::Tensor score = logits(sample).square().sum();
+  const at::Tensor gradient =
+      torch::autograd::grad({score}, {sample}, {}, /*retain_graph=*/true, /*create_graph=*/true, /*allow_unused=*/true)[0];
+  if (gradient.defined() && ends_at_an_error(gradient)) capabilities_.double_backward = false;
 }
 
 }  // namespace holdfast::python

@@ -30,8 +30,11 @@ class PythonModel final : public Model {
   // One call with a copy of the first sample: finds out, before any work, what the function gives, whether gradients reach
   // the inputs, and whether it writes to them. Gives the number of classes; throws kInput for what is not logits.
   std::int64_t look_at(const at::Tensor& inputs);
+  // After look_at: finds out whether the first sample's gradient can be differentiated again, as attacks by gradient need.
+  void look_twice(const at::Tensor& inputs);
 
  private:
+  at::Tensor first_sample(const at::Tensor& inputs) const;  // a copy that requires gradients
   at::Tensor call(const at::Tensor& inputs) const;
 
   std::shared_ptr<py::function> function_;  // let go with the interpreter lock, wherever that happens

@@ -36,6 +36,20 @@ std::int64_t count_classes(Model& model, const at::Tensor& inputs) {
   return logits.size(1);
 }
 
+void check_sample_shape(const at::Tensor& batch, const at::Tensor& inputs, const std::string& what) {
+  if (batch.sizes().slice(1) == inputs.sizes().slice(1)) return;
+  input_error("{}: samples have shape {}, those of the inputs {}", what, to_string(batch.sizes().slice(1).vec()),
+              to_string(inputs.sizes().slice(1).vec()));
+}
+
+// One sample, or a batch of one.
+at::Tensor checked_baseline(const at::Tensor& baseline, const at::Tensor& inputs) {
+  const bool batched = baseline.dim() == inputs.dim() && baseline.size(0) == 1;
+  const at::Tensor batch = checked_batch(batched ? baseline : baseline.unsqueeze(0), "baseline");
+  check_sample_shape(batch, inputs, "baseline");
+  return batch[0];
+}
+
 }  // namespace
 
 at::Tensor checked_batch(const at::Tensor& batch, const std::string& what) {
@@ -84,9 +98,11 @@ Subject examine(const Question& question) {
   const std::int64_t classes = count_classes(*question.model, subject.inputs);
   subject.schema = schema_for(question.schema, subject.model.get(), subject.inputs, "inputs");
   if (question.targets) subject.targets = checked_labels(*question.targets, samples, classes, "targets");
-  // A baseline is one sample: checked as a batch of one.
-  if (question.baseline) subject.baseline = checked_batch(question.baseline->unsqueeze(0), "baseline").squeeze(0);
-  if (question.background) subject.background = checked_batch(*question.background, "background");
+  if (question.baseline) subject.baseline = checked_baseline(*question.baseline, subject.inputs);
+  if (question.background) {
+    subject.background = checked_batch(*question.background, "background");
+    check_sample_shape(subject.background, subject.inputs, "background");
+  }
   subject.ids = at::arange(samples, at::kLong);
   return subject;
 }

@@ -25,9 +25,15 @@ class InterruptScope {
 };
 
 class Work {
+ public:
+  Work() {
+    if (c10::InferenceMode::is_enabled()) with_gradients_.emplace(false);
+  }
+
+ private:
   InterruptScope interrupts_;
   py::gil_scoped_release unlocked_;
-  c10::InferenceMode with_gradients_{false};
+  std::optional<c10::InferenceMode> with_gradients_;
 };
 
 }  // namespace holdfast::python

@@ -17,25 +17,40 @@ import torch  # noqa: F401  (its libraries must be loaded before ours)
 from ._attack import Attacked, Threat, attack
 from ._catalogue import describe
 from ._catalogue import list_methods as list
-from ._core import Error, Schema
+from ._core import Error
 from ._core import version as __version__
 from ._explain import Explained, explain
 from ._measure import Similarity, measure
+from ._measure_model import Measurement, measure_model
+from ._methods import Methods
 from ._model import Model, load_model
+from ._schema import Schema
+
+explainers = Methods("explainers")
+attacks = Methods("attacks")
+metrics = Methods("metrics")
+measures = Methods("measures")
 
 __all__ = [
     "Attacked",
     "Error",
     "Explained",
+    "Measurement",
+    "Methods",
     "Model",
     "Schema",
     "Similarity",
     "Threat",
     "__version__",
     "attack",
+    "attacks",
     "describe",
     "explain",
+    "explainers",
     "list",
     "load_model",
     "measure",
+    "measure_model",
+    "measures",
+    "metrics",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from . import _core
@@ -19,15 +19,25 @@ from ._schema import AnySchema
 class Threat:
     """What an attacker may do to an input: stay within ``epsilon`` of it in ``norm``, and inside ``box``.
 
-    >>> holdfast.Threat(norm="linf", epsilon=8 / 255, box=(0, 1))
-    Threat(norm='linf', epsilon=0.03137254901960784, box=(0, 1))
+    >>> threat = holdfast.Threat(norm="linf", epsilon=8 / 255, box=(0, 1))
 
     Features that the schema calls frozen are left alone.
     """
 
+    #: l2, linf or l1.
     norm: str = "l2"
+    #: In the units of the inputs.
     epsilon: float = 1.0
+    #: Range of every element, (low, high).
     box: tuple[float, float] | None = None
+    #: Perturbed rows of a table stay valid: one level in each one-hot group, whole steps of features that have them.
+    valid: bool = False
+    #: Which side of a pair may be perturbed: both, first or second.
+    sides: str = "both"
+    #: Graphs: edges may become negative though none of the sample's is.
+    negative_weights: bool = False
+    #: The predicted class's probability moves by no more than this; None: its staying the predicted class is enough.
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,9 @@ class Attacked:
     norm: Array
     #: The metric between the two maps.
     value: Array
+    #: Logit of the predicted class above the runner-up, after and before.
+    margin: Array
+    clean_margin: Array
     #: Iteration at which a feature first left the top k; -1: never.
     first_swap: Array
     #: Iterates met whose predicted class had changed.
@@ -56,6 +69,12 @@ class Attacked:
     evaluations: Array
     #: Iteration at which the perturbed input was found; 0: it is the clean one.
     iteration: Array
+    #: Steps that left ball or box and were brought back.
+    projections: Array
+    #: Iterates whose map or gradient was not finite.
+    non_finite: Array
+    #: Of an ensemble: which attack found the perturbed input, a name for each sample; None for other attacks.
+    component: list[str] | None
     #: The metric after every iteration, a list for each sample; None unless asked for.
     trace: list[list[float]] | None
     #: The metric over all samples with its levels.
@@ -63,6 +82,20 @@ class Attacked:
     attack: str
     explainer: str
     metric: str
+    #: Which iterate was really kept; attacks without an order of iterates keep the worst.
+    select: str
+
+
+def _choice(threat: Threat) -> _core.ThreatChoice:
+    choice = _core.ThreatChoice()
+    choice.norm = threat.norm
+    choice.epsilon = float(threat.epsilon)
+    choice.box = _bounds(threat.box)
+    choice.valid = bool(threat.valid)
+    choice.sides = threat.sides
+    choice.negative_weights = bool(threat.negative_weights)
+    choice.tolerance = None if threat.tolerance is None else float(threat.tolerance)
+    return choice
 
 
 def _bounds(box: Any) -> tuple[float, float] | None:
@@ -121,9 +154,10 @@ def attack(
         tile: Samples computed at once; 0: chosen by the size of a sample.
     """
     samples = to_tensor(inputs, "inputs")
-    choice = _core.AttackChoice(
-        attack, explainer, metric, threat.norm, float(threat.epsilon), _bounds(threat.box), select, bool(trace)
-    )
+    choice = _core.AttackChoice()
+    choice.attack, choice.explainer, choice.metric = attack, explainer, metric
+    choice.threat = _choice(threat)
+    choice.select, choice.trace = select, bool(trace)
     with prepared(model, samples) as native:
         question = make_question(
             native,
@@ -138,25 +172,17 @@ def attack(
         )
         found = _core.attack(question, choice)
     give = as_given(inputs)
-    value = give(found.value)
+    arrays = {name: give(getattr(found, name)) for name in _ARRAYS}
     return Attacked(
-        perturbed=give(found.perturbed),
-        original_maps=give(found.original_maps),
-        perturbed_maps=give(found.perturbed_maps),
-        targets=give(found.targets),
-        logits=give(found.logits),
-        perturbed_logits=give(found.perturbed_logits),
-        prediction=give(found.prediction),
-        prediction_after=give(found.prediction_after),
-        norm=give(found.norm),
-        value=value,
-        first_swap=give(found.first_swap),
-        label_flips=give(found.label_flips),
-        evaluations=give(found.evaluations),
-        iteration=give(found.iteration),
+        **arrays,
+        component=found.component if any(found.component) else None,
         trace=found.trace if trace else None,
-        summary=Similarity(json.loads(found.summary), values=value),
+        summary=Similarity(json.loads(found.summary), values=arrays["value"]),
         attack=found.attack,
         explainer=found.explainer,
         metric=found.metric,
+        select=found.select,
     )
+
+
+_ARRAYS = [field.name for field in fields(Attacked) if field.type == "Array"]

@@ -9,29 +9,26 @@ from typing import Any, overload
 from . import _core
 from ._arrays import Array, as_given, class_tensor, to_tensor
 from ._question import count
-from ._schema import AnySchema, to_schema
+from ._record import Record
+from ._schema import AnySchema, to_native
 
 
-class Similarity(dict[str, Any]):
+class Similarity(Record):
     """A metric's mean over the samples with its 95 % interval and the levels that make it mean something.
 
-    A dictionary with the keys of ``holdfast measure --json``; keys can be read as attributes. What is undefined is None, in
-    ``values`` (one a sample) NaN.
+    Its fields are the keys of ``holdfast measure --json``; what is undefined is None, in ``values`` NaN.
     """
 
-    def __getattr__(self, key: str) -> Any:
-        try:
-            return self[key]
-        except KeyError:
-            raise AttributeError(f"{key}; there are {', '.join(self)}") from None
-
-    def __repr__(self) -> str:
-        shown = {key: value for key, value in self.items() if key not in ("name", "values")}
-        return f"<{self['name']}: {', '.join(f'{key} {_short(value)}' for key, value in shown.items())}>"
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    #: What a random map scores, and the mean corrected for it.
+    chance: float | None
+    adjusted: float | None
+    #: What clean maps of different samples score (of one class, where labels are given), and the mean corrected for it.
+    between: float | None
+    between_same_class: float | None
+    specific: float | None
+    distinct_top_sets: int
+    #: Share of the samples whose top set was decided by the order of equal values.
+    tied_share: float
 
 
 @overload
@@ -87,6 +84,6 @@ def measure(
     classes = class_tensor(labels, samples, "labels")
     give = as_given(original)
     results = []
-    for compared in _core.measure(first, second, calls, to_schema(schema), classes, count(seed, "seed")):
+    for compared in _core.measure(first, second, calls, to_native(schema), classes, count(seed, "seed")):
         results.append(Similarity(json.loads(compared.summary), values=give(compared.values)))
     return results[0] if isinstance(metrics, str) else results

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import os
+import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
 
 from . import _core
+from ._arrays import Array, to_tensor
 from ._core import Error
 
 
@@ -57,17 +61,67 @@ class Model:
 AnyModel: TypeAlias = "Model | torch.nn.Module | Callable[[torch.Tensor], torch.Tensor]"
 
 
-def load_model(model: str | os.PathLike[str], *, device: str | torch.device = "cpu") -> Model:
-    """Loads ``ARCHITECTURE:weights.safetensors``, ``ARCHITECTURE:pretrained`` or a TorchScript file.
+def load_model(
+    model: str | os.PathLike[str] | torch.nn.Module,
+    example: Array | None = None,
+    *,
+    device: str | torch.device | None = None,
+) -> Model:
+    """A model that runs without Python: tiles of samples run side by side, and layer-wise explainers see its layers.
 
     >>> holdfast.load_model("mlp:examples/model.safetensors")
     <holdfast.Model mlp:examples/model.safetensors>
+
+    A module is traced with the example and copied as it is now: training it further does not change the copy. Where an
+    operation is not known, the copy runs as it is and :meth:`Model.describe` says which.
+
+    >>> module = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    >>> holdfast.load_model(module, example=torch.rand(2, 6)).layers
+    True
+
+    Args:
+        model: ``ARCHITECTURE:weights.safetensors``, ``ARCHITECTURE:pretrained``, a TorchScript file, or a module.
+        example: A batch of samples; for modules only.
+        device: Where it computes; the CPU, or where the module is.
     """
-    return Model(_core.load_model(os.fspath(model), torch.device(device)))
+    if isinstance(model, torch.nn.Module):
+        if example is None:
+            raise Error("load_model: a module is traced; give a batch of samples, example=inputs")
+        return _copied(model, to_tensor(example, "example"), device)
+    if example is not None:
+        raise Error("load_model: an example is for modules only")
+    try:
+        text = os.fspath(model)
+    except TypeError:
+        raise Error(f"load_model: a {type(model).__name__} is neither a file's path nor a torch.nn.Module") from None
+    return Model(_core.load_model(text, torch.device(device or "cpu")))
+
+
+# Of the logits' size: how far the copy may be from the module.
+_TRACED_TOLERANCE = 1e-4
+
+
+def _copied(module: torch.nn.Module, example: torch.Tensor, device: str | torch.device | None) -> Model:
+    where, dtype = _computes_in(module, example)
+    rows = example.detach().to(where, dtype)
+    name = type(module).__name__
+    with evaluating(module), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # tracing is; TorchScript is what the engine reads
+        expected = module(rows)
+        traced = torch.jit.trace(module, rows[:2])
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / f"{name}.pt")
+        traced.save(path)
+        native = _core.load_model(path, torch.device(device or where))
+    native.rename(name)
+    found = native.logits(rows.to(native.device)).to(expected)
+    if found.shape != expected.shape or (found - expected).abs().max() > _TRACED_TOLERANCE * (1 + expected.abs().max()):
+        raise Error(f"load_model: a traced copy of {name} gives other logits; its forward decides by the values of its inputs")
+    return Model(native)
 
 
 @contextmanager
-def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+def evaluating(module: torch.nn.Module) -> Iterator[None]:
     """Evaluation mode, and afterwards every part of the module back in the mode it was in."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
@@ -95,7 +149,7 @@ def prepared(model: Any, inputs: torch.Tensor) -> Iterator[_core.Model]:
     if isinstance(model, Model):
         yield model._native
     elif isinstance(model, torch.nn.Module):
-        with _evaluating(model):
+        with evaluating(model):
             yield _core.python_model(model, *_computes_in(model, inputs), type(model).__name__)
     elif callable(model):
         name = getattr(model, "__qualname__", type(model).__name__)

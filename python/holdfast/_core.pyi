@@ -1,0 +1,128 @@
+"""The extension module; see python/bindings/module.cpp."""
+
+from collections.abc import Callable
+
+import torch
+
+version: str
+
+class Error(ValueError): ...
+
+class Model:
+    @property
+    def name(self) -> str: ...
+    @property
+    def device(self) -> torch.device: ...
+    @property
+    def dtype(self) -> torch.dtype: ...
+    @property
+    def layers(self) -> bool: ...
+    def describe(self) -> str: ...
+    def rename(self, name: str) -> None: ...
+    def logits(self, inputs: torch.Tensor) -> torch.Tensor: ...
+
+def load_model(text: str, device: torch.device) -> Model: ...
+def python_model(
+    function: Callable[[torch.Tensor], torch.Tensor], device: torch.device, dtype: torch.dtype, name: str
+) -> Model: ...
+
+class Schema:
+    def __init__(self, text: str, where: str) -> None: ...
+    @property
+    def layout(self) -> str: ...
+    def feature_name(self, feature: int) -> str: ...
+    def to_json(self) -> str: ...
+
+class Question:
+    model: Model
+    inputs: torch.Tensor
+    targets: torch.Tensor | None
+    baseline: torch.Tensor | None
+    background: torch.Tensor | None
+    schema: Schema | None
+    seed: int
+    threads: int
+    tile: int
+
+class ExplainedBatch:
+    maps: torch.Tensor
+    log_scale: torch.Tensor
+    logits: torch.Tensor
+    targets: torch.Tensor
+    delta: torch.Tensor | None
+    gauge_share: torch.Tensor | None
+
+def explain(question: Question, explainer: str) -> ExplainedBatch: ...
+
+class ThreatChoice:
+    norm: str
+    epsilon: float
+    box: tuple[float, float] | None
+    valid: bool
+    sides: str
+    negative_weights: bool
+    tolerance: float | None
+
+class AttackChoice:
+    attack: str
+    explainer: str
+    metric: str
+    threat: ThreatChoice
+    select: str
+    trace: bool
+
+class Attacked:
+    perturbed: torch.Tensor
+    original_maps: torch.Tensor
+    perturbed_maps: torch.Tensor
+    logits: torch.Tensor
+    perturbed_logits: torch.Tensor
+    targets: torch.Tensor
+    prediction: torch.Tensor
+    prediction_after: torch.Tensor
+    norm: torch.Tensor
+    value: torch.Tensor
+    margin: torch.Tensor
+    clean_margin: torch.Tensor
+    first_swap: torch.Tensor
+    label_flips: torch.Tensor
+    evaluations: torch.Tensor
+    iteration: torch.Tensor
+    projections: torch.Tensor
+    non_finite: torch.Tensor
+    component: list[str]
+    trace: list[list[float]]
+    metric: str
+    attack: str
+    explainer: str
+    select: str
+    summary: str
+
+def attack(question: Question, choice: AttackChoice) -> Attacked: ...
+
+class Compared:
+    summary: str
+    values: torch.Tensor
+
+def measure(
+    original: torch.Tensor,
+    perturbed: torch.Tensor,
+    metrics: list[str],
+    schema: Schema | None,
+    labels: torch.Tensor | None,
+    seed: int,
+) -> list[Compared]: ...
+
+class MeasureChoice:
+    measures: list[str]
+    explainer: str
+    epsilon: float
+    endpoints: torch.Tensor | None
+
+class Measured:
+    summary: str
+    values: torch.Tensor
+    parts: list[tuple[str, torch.Tensor]]
+
+def measure_model(question: Question, choice: MeasureChoice) -> list[Measured]: ...
+def catalogue() -> str: ...

@@ -1,0 +1,139 @@
+"""The user's model: exceptions pass through, and the model is left as it was."""
+
+import traceback
+
+import holdfast
+import pytest
+import torch
+from conftest import make_network
+
+
+class Fragile(torch.nn.Module):
+    """Raises at its n-th call."""
+
+    def __init__(self, calls):
+        super().__init__()
+        self.network = make_network()
+        self.drop = torch.nn.Dropout(0.5)
+        self.calls = calls
+        self.modes = []
+
+    def forward(self, x):
+        self.modes.append(self.training or self.drop.training)
+        self.calls -= 1
+        if self.calls == 0:
+            raise self.error
+        return self.drop(self.network(x))
+
+
+class OwnError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("call", [1, 3, 8])
+@pytest.mark.parametrize("kind", [OwnError, KeyError, StopIteration, KeyboardInterrupt, SystemExit])
+def test_exceptions_of_the_model_pass_through_as_they_are(inputs, threat, call, kind):
+    model = Fragile(call)
+    model.error = kind("broken")
+    with pytest.raises(kind) as caught:
+        holdfast.attack(model, inputs, "er(steps=20)", metric="top_k(k=2)", threat=threat)
+    assert caught.value is model.error
+    assert "raise self.error" in "".join(traceback.format_tb(caught.value.__traceback__))
+
+
+def test_exceptions_of_a_backward_pass_come_through(network, inputs):
+    error = OwnError("backward is broken")
+
+    class Broken(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise error
+
+    with pytest.raises(OwnError) as caught:
+        holdfast.explain(lambda x: network(Broken.apply(x)), inputs)
+    assert caught.value is error
+
+
+def state_of(model):
+    return {
+        "modes": [part.training for part in model.modules()],
+        "required": [parameter.requires_grad for parameter in model.parameters()],
+        "grads": [parameter.grad for parameter in model.parameters()],
+        "values": [tensor.clone() for tensor in model.state_dict().values()],
+        "versions": [tensor._version for tensor in model.state_dict().values()],
+        "hooks": [
+            (len(part._forward_hooks), len(part._forward_pre_hooks), len(part._backward_hooks)) for part in model.modules()
+        ],
+        "grad mode": torch.is_grad_enabled(),
+        "threads": torch.get_num_threads(),
+        "random": torch.get_rng_state(),
+    }
+
+
+def assert_same(before, after):
+    for key, value in before.items():
+        if key in ("values",):
+            assert all(torch.equal(a, b) for a, b in zip(value, after[key], strict=True)), key
+        elif key == "random":
+            assert torch.equal(value, after[key]), key
+        else:
+            assert value == after[key], key
+
+
+@pytest.mark.parametrize("call", [0, 1, 8], ids=["whole", "first call fails", "later call fails"])
+def test_the_model_is_left_as_it_was(inputs, threat, call):
+    model = torch.nn.Sequential(Fragile(call), torch.nn.BatchNorm1d(3))
+    model[0].error = OwnError()
+    model.train()
+    model[1].eval()  # parts may be in modes of their own
+    model[0].network[0].weight.requires_grad_(False)
+    torch.set_num_threads(2)
+    before = state_of(model)
+    try:
+        holdfast.attack(model, inputs, "er(steps=20)", metric="top_k(k=2)", threat=threat)
+        holdfast.explain(model, inputs)
+        assert call == 0
+    except OwnError:
+        assert call > 0
+    assert_same(before, state_of(model))
+    assert not any(model[0].modes), "it ran outside of evaluation mode"
+
+
+def test_dropout_is_off_and_hooks_of_the_user_run(network, inputs):
+    model = torch.nn.Sequential(network, torch.nn.Dropout(0.5))
+    calls = []
+    network.register_forward_hook(lambda *_: calls.append(1))
+    assert torch.equal(holdfast.explain(model, inputs), holdfast.explain(network, inputs))
+    assert calls
+
+
+def test_scripted_modules_keep_their_mode(network, inputs):
+    scripted = torch.jit.script(torch.nn.Sequential(network, torch.nn.Dropout(0.5)))
+    scripted.train()
+    torch.testing.assert_close(holdfast.explain(scripted, inputs), holdfast.explain(network, inputs))
+    assert scripted.training and all(part.training for part in scripted.modules())
+
+
+def test_a_model_may_itself_explain(network, inputs):
+    """Calls inside calls: the lock, threads and signal handlers nest."""
+
+    def model(x):
+        holdfast.explain(network, x.detach())
+        return network(x)
+
+    torch.testing.assert_close(holdfast.explain(model, inputs), holdfast.explain(network, inputs))
+
+
+def test_results_do_not_depend_on_global_settings(network, inputs, threat):
+    expected = holdfast.attack(network, inputs, "er(steps=5)", metric="top_k(k=2)", threat=threat)
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(5)
+    try:
+        found = holdfast.attack(network, inputs, "er(steps=5)", metric="top_k(k=2)", threat=threat)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(found.perturbed, expected.perturbed)
