@@ -1,0 +1,162 @@
+// relative_input_stability, relative_output_stability and relative_representation_stability: the relative change of the map for
+// the change of the input, of the logits, or of a layer's values.
+//     max over y of  || (I(x) - I(y)) / I(x) ||  /  max(d(x, y), epsilon)          y uniform in a cube around x, same prediction
+//     d(x, y) = || (x - y) / x ||,  || h(x) - h(y) ||  or  || (L(x) - L(y)) / L(x) ||          h: logits, L: the layer's values
+// with divisions element by element. Agarwal et al., "Rethinking Stability for Attribution-based Explanations", 2022, equations
+// 2, 3 and 5.
+//
+// The paper does not say what an element that is zero at x has for a relative change; it has none, and is left out of the
+// norm. How many were is in `map_zeros` and `input_zeros` or `representation_zeros`. A sample all of whose elements are zero is
+// undefined.
+//
+// quantus=true, as Quantus 0.6: zeros are replaced by epsilon, so that on images with black pixels, or behind a ReLU, both
+// norms are almost only that epsilon; the noise is one-sided, uniform in [0.02, radius]; and one point with another prediction
+// makes the sample undefined.
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
+#include "methods.h"
+#include "representation.h"
+#include "stability.h"
+
+namespace holdfast {
+namespace {
+
+const char* const kCitation = "Agarwal et al., Rethinking Stability for Attribution-based Explanations, 2022";
+
+std::vector<OptionSpec> relative_options(std::vector<OptionSpec> own) {
+  std::vector<OptionSpec> all{norm_option(), {"epsilon", 1e-6, above(0), "least denominator"}};
+  all.insert(all.end(), own.begin(), own.end());
+  return stability_options("box", all);
+}
+
+const MethodInfo kInputInfo{.name = "relative_input_stability",
+                            .summary = "largest relative change of the map for the relative change of the input",
+                            .citation = kCitation,
+                            .options = relative_options({})};
+
+const MethodInfo kOutputInfo{.name = "relative_output_stability",
+                             .summary = "largest relative change of the map for the change of the logits",
+                             .citation = kCitation,
+                             .options = relative_options({})};
+
+const MethodInfo kRepresentationInfo{
+    .name = "relative_representation_stability",
+    .summary = "largest relative change of the map for the relative change of a layer's values",
+    .citation = kCitation,
+    .options =
+        relative_options({{"layer", "last", anything(), "a layer's name; last: what the last layer with weights reads; all"}}),
+    .needs = {"layers"}};
+
+std::vector<double> zeros_of(const at::Tensor& rows) {
+  const at::Tensor count = rows.flatten(1).eq(0).sum(1).to(at::kCPU, at::kDouble).contiguous();
+  return {count.const_data_ptr<double>(), count.const_data_ptr<double>() + count.numel()};
+}
+
+class RelativeStability : public Stability {
+ public:
+  explicit RelativeStability(const Options& options)
+      : Stability(options, Over::kMax, Flips::kUndefine, /*one_sided=*/true),
+        norm_(norm_order(options.word("norm"))),
+        epsilon_(options.real("epsilon")) {}
+
+ protected:
+  // d(x, y), [samples, points].
+  virtual at::Tensor distance(const Nearby& nearby) const = 0;
+
+  at::Tensor terms(const Nearby& nearby) const override {
+    if (quantus()) {
+      const at::Tensor below = distance(nearby);
+      return relative_change(nearby.true_maps(), nearby.true_near_maps()) /
+             below.where(below != 0, at::full_like(below, epsilon_));
+    }
+    return relative_change(nearby.maps, nearby.near_maps) / distance(nearby).clamp_min(epsilon_);
+  }
+
+  // || (from - to) / from ||; NaN where all of `from` is zero.
+  at::Tensor relative_change(const at::Tensor& from, const at::Tensor& to) const {
+    const at::Tensor zero = from.eq(0);
+    if (quantus()) return norm_of((to - from) / from.masked_fill(zero, epsilon_), norm_);
+    // An infinite divisor takes an element out; where all are taken out, nothing is left to measure.
+    const at::Tensor change = norm_of((to - from) / from.masked_fill(zero, std::numeric_limits<double>::infinity()), norm_);
+    return change.masked_fill(zero.all(2), std::numeric_limits<double>::quiet_NaN());
+  }
+
+  at::Tensor absolute_change(const at::Tensor& from, const at::Tensor& to) const { return norm_of(to - from, norm_); }
+
+  std::vector<std::pair<std::string, std::vector<double>>> notes(const MeasureTask& task,
+                                                                 const Explanation& clean) const override {
+    (void)task;
+    return {{"map_zeros", zeros_of(clean.maps)}};
+  }
+
+ private:
+  double norm_, epsilon_;
+};
+
+class RelativeInputStability final : public RelativeStability {
+ public:
+  using RelativeStability::RelativeStability;
+
+ protected:
+  at::Tensor distance(const Nearby& nearby) const override { return relative_change(nearby.inputs, nearby.near_inputs); }
+
+  std::vector<std::pair<std::string, std::vector<double>>> notes(const MeasureTask& task,
+                                                                 const Explanation& clean) const override {
+    return {{"map_zeros", zeros_of(clean.maps)}, {"input_zeros", zeros_of(task.inputs)}};
+  }
+};
+
+class RelativeOutputStability final : public RelativeStability {
+ public:
+  using RelativeStability::RelativeStability;
+
+ protected:
+  at::Tensor distance(const Nearby& nearby) const override { return absolute_change(nearby.logits, nearby.near_logits); }
+};
+
+class RelativeRepresentationStability final : public RelativeStability {
+ public:
+  explicit RelativeRepresentationStability(const Options& options) : RelativeStability(options), layer_(options.word("layer")) {}
+
+  void check(const MeasureTask& task) const override {
+    Stability::check(task);
+    (void)Representation(task.model, layer_, name());
+  }
+
+ protected:
+  at::Tensor distance(const Nearby& nearby) const override {
+    const Representation layer(nearby.task.model, layer_, name());
+    const auto values = [&](const at::Tensor& inputs) {
+      std::vector<std::int64_t> shape = nearby.task.inputs.sizes().vec();
+      shape[0] = inputs.size(0) * inputs.size(1);
+      return layer.values(inputs.reshape(shape)).view({inputs.size(0), inputs.size(1), -1});
+    };
+    return relative_change(values(nearby.inputs), values(nearby.near_inputs));
+  }
+
+  std::vector<std::pair<std::string, std::vector<double>>> notes(const MeasureTask& task,
+                                                                 const Explanation& clean) const override {
+    const Representation layer(task.model, layer_, name());
+    std::vector<double> zeros;
+    const std::int64_t rows = rows_that_fit(task, Pass::kForward);
+    for (std::int64_t begin = 0; begin < task.inputs.size(0); begin += rows) {
+      const std::vector<double> some = zeros_of(layer.values(task.inputs.slice(0, begin, begin + rows)));
+      zeros.insert(zeros.end(), some.begin(), some.end());
+    }
+    return {{"map_zeros", zeros_of(clean.maps)}, {"representation_zeros", zeros}};
+  }
+
+ private:
+  std::string layer_;
+};
+
+}  // namespace
+
+void add_relative_stability(Registry<Measure>& registry) {
+  registry.add<RelativeInputStability>(kInputInfo);
+  registry.add<RelativeOutputStability>(kOutputInfo);
+  registry.add<RelativeRepresentationStability>(kRepresentationInfo);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,63 @@
+#include "units.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "holdfast/core/error.h"
+
+namespace holdfast {
+
+Units::Units(const Schema& schema, bool whole_groups) : layout_(schema.layout) {
+  constexpr std::int64_t kNone = -1;
+  unit_of_feature_.assign(static_cast<std::size_t>(layout_.features()), kNone);
+  std::vector<std::int64_t> first(unit_of_feature_.size());  // of the feature's group: units are in the order of these
+  std::iota(first.begin(), first.end(), 0);
+  if (whole_groups) {
+    for (const Group& group : schema.groups) {
+      const std::int64_t least = *std::min_element(group.columns.begin(), group.columns.end());
+      for (const std::int64_t column : group.columns) first[static_cast<std::size_t>(column)] = least;
+    }
+  }
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const auto leader = static_cast<std::size_t>(first[i]);
+    unit_of_feature_[i] = leader == i ? count_++ : unit_of_feature_[leader];
+  }
+}
+
+std::vector<double> Units::importance(std::span<const double> folded) const {
+  HOLDFAST_CHECK(folded.size() == unit_of_feature_.size());
+  std::vector<double> sums(static_cast<std::size_t>(count_), 0.0);
+  for (std::size_t i = 0; i < folded.size(); ++i) sums[static_cast<std::size_t>(unit_of_feature_[i])] += folded[i];
+  return sums;
+}
+
+std::vector<std::int64_t> Units::ranked(std::span<const double> folded) const {
+  const std::vector<double> value = importance(folded);
+  std::vector<std::int64_t> order(value.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return value[static_cast<std::size_t>(a)] > value[static_cast<std::size_t>(b)];
+  });
+  return order;
+}
+
+bool Units::ranks(std::span<const double> folded) const {
+  const std::vector<double> value = importance(folded);
+  if (!std::all_of(value.begin(), value.end(), [](double v) { return std::isfinite(v); })) return false;
+  return count_ == 1 || std::any_of(value.begin(), value.end(), [&](double v) { return v != value[0]; });
+}
+
+void Units::places(std::span<const std::int64_t> order, std::span<std::int32_t> place_of_element) const {
+  HOLDFAST_CHECK(static_cast<std::int64_t>(place_of_element.size()) == layout_.inputs());
+  std::vector<std::int32_t> place(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) place[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
+  const auto side = static_cast<std::size_t>(layout_.side_features());
+  const auto channels = static_cast<std::size_t>(layout_.inputs()) / unit_of_feature_.size();
+  for (std::size_t e = 0; e < place_of_element.size(); ++e) {
+    const std::size_t feature = e / (side * channels) * side + e % side;  // channels of a side lie one after the other
+    place_of_element[e] = place[static_cast<std::size_t>(unit_of_feature_[feature])];
+  }
+}
+
+}  // namespace holdfast
