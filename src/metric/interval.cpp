@@ -24,17 +24,31 @@ double quantile(const std::vector<double>& sorted, double share) {
   return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
+// How far the mean may lie from a value that all of `count` samples have, where it is `room` to the end of the range.
+double unseen(double room, std::int64_t count) {
+  return std::isfinite(room) ? room * (1 - std::pow(0.025, 1 / static_cast<double>(count))) : 0;
+}
+
 }  // namespace
+
+Interval mean_interval(std::span<const double> values, std::uint64_t seed, double low, double high) {
+  Interval result = mean_interval(values, seed);
+  const bool all_equal =
+      std::all_of(values.begin(), values.end(), [&](double value) { return std::isnan(value) || value == result.median; });
+  if (result.count < 2 || !all_equal) return result;
+  const double value = result.median;
+  result.mean = value;  // without the rounding of a sum
+  result.low = value - unseen(value - low, result.count);
+  result.high = value + unseen(high - value, result.count);
+  return result;
+}
 
 Interval mean_interval(std::span<const double> values, std::uint64_t seed) {
   std::vector<double> defined;
   std::copy_if(values.begin(), values.end(), std::back_inserter(defined), [](double value) { return !std::isnan(value); });
-  if (defined.empty()) {
-    const double nothing = std::numeric_limits<double>::quiet_NaN();
-    return {nothing, nothing, nothing, 0};
-  }
-  const double nothing_known = std::numeric_limits<double>::quiet_NaN();
-  if (defined.size() == 1) return {defined[0], nothing_known, nothing_known, 1, defined[0]};
+  constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+  if (defined.empty()) return {kNothing, kNothing, kNothing, 0};
+  if (defined.size() == 1) return {defined[0], kNothing, kNothing, 1, defined[0]};
   RandomStream stream(seed, "bootstrap");
   std::vector<double> means(kResamples);
   for (double& mean : means) {

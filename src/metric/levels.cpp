@@ -1,14 +1,13 @@
 #include "holdfast/metric/levels.h"
 
-#include "holdfast/core/log.h"
-
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <set>
 
-#include "holdfast/metric/top_k.h"
+#include "holdfast/core/log.h"
 #include "pairs.h"
 
 namespace holdfast {
@@ -61,10 +60,21 @@ void count_top_sets(const Metric& metric, const MapBatch& clean, Baseline& resul
   std::int64_t tied = 0;
   for (std::int64_t i = 0; i < clean.count; ++i) {
     sets.insert(metric.top_set(clean[i]));
-    tied += tied_at(clean[i].values, *metric.top_count());
+    tied += metric.ties_decide(clean[i]);
   }
   result.distinct_top_sets = static_cast<std::int64_t>(sets.size());
   result.tied_share = static_cast<double>(tied) / static_cast<double>(clean.count);
+}
+
+// Mean size of the top sets, for metrics whose sets may be smaller than k.
+std::optional<double> mean_found(const Metric& metric, const MapBatch& maps) {
+  Mean mean;
+  for (std::int64_t i = 0; i < maps.count; ++i) {
+    const std::optional<std::int64_t> found = metric.found(maps[i]);
+    if (!found) return std::nullopt;
+    mean.add(static_cast<double>(*found));
+  }
+  return mean.value();
 }
 
 // Where `value` lies between the level and the value of identical maps; undefined where the two coincide.
@@ -109,6 +119,7 @@ Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const s
   result.between = between({everyone}, "between");
   result.between_same_class = between(by_label(labels), "between same class");
   count_top_sets(metric, clean, result);
+  result.found = mean_found(metric, clean);
   return result;
 }
 
@@ -125,7 +136,8 @@ Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& p
     chance.add(baseline.chance[static_cast<std::size_t>(i)]);
     adjusted.add(above_level(value, baseline.chance[static_cast<std::size_t>(i)], metric.perfect()));
   }
-  result.value = mean_interval(result.values, seed);
+  result.value =
+      mean_interval(result.values, seed, std::min(metric.floor(), metric.perfect()), std::max(metric.floor(), metric.perfect()));
   result.chance = chance.value();
   result.adjusted = adjusted.value();
   result.specific = specific.value();
@@ -133,13 +145,17 @@ Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& p
   result.between_same_class = if_defined(baseline.between_same_class);
   result.distinct_top_sets = baseline.distinct_top_sets;
   result.tied_share = baseline.tied_share;
+  result.chance_is_exact = metric.chance_is_exact();
+  result.found = baseline.found;
+  result.found_perturbed = mean_found(metric, perturbed);
   return result;
 }
 
 void warn_of_ties(const Assessment& assessment) {
   if (assessment.tied_share == 0) return;
-  log_warning("{}: in {:.0f} % of the samples the k-th value is tied; there the order of the features decides, not the model",
-              assessment.metric, 100 * assessment.tied_share);
+  log_warning(
+      "{}: in {:.0f} % of the samples equal values decide the top set; there the order of the features decides, not the model",
+      assessment.metric, 100 * assessment.tied_share);
 }
 
 Json to_json(const Assessment& assessment) {
@@ -149,14 +165,19 @@ Json to_json(const Assessment& assessment) {
           {"mean", number(assessment.value.mean)},
           {"low", number(assessment.value.low)},
           {"high", number(assessment.value.high)},
+          {"median", number(assessment.value.median)},
           {"count", assessment.value.count},
+          {"undefined", static_cast<std::int64_t>(assessment.values.size()) - assessment.value.count},
           {"chance", number(assessment.chance)},
+          {"chance_is_exact", assessment.chance_is_exact},
           {"adjusted", number(assessment.adjusted)},
           {"between", number(assessment.between)},
           {"between_same_class", number(assessment.between_same_class)},
           {"specific", number(assessment.specific)},
           {"distinct_top_sets", assessment.distinct_top_sets},
           {"tied_share", assessment.tied_share},
+          {"found", number(assessment.found)},
+          {"found_perturbed", number(assessment.found_perturbed)},
           {"values", std::move(values)}};
 }
 

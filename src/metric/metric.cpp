@@ -1,5 +1,7 @@
 #include "holdfast/metric/metric.h"
 
+#include "holdfast/metric/top_k.h"
+
 namespace holdfast {
 namespace {
 
@@ -20,6 +22,10 @@ class Remembered final : public PreparedMetric {
 
 std::unique_ptr<PreparedMetric> Metric::prepare(const MapView& original) const {
   return std::make_unique<Remembered>(*this, original);
+}
+
+bool Metric::ties_decide(const MapView& map) const {
+  return top_count() && tied_at(map.values, *top_count());
 }
 
 }  // namespace holdfast

@@ -1,31 +1,15 @@
 #include "holdfast/metric/top_k.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <numeric>
 
 #include "holdfast/core/error.h"
+#include "kernels.h"
+#include "select.h"
 
 namespace holdfast {
 namespace {
-
-// What decides membership: all values above `value`, and the first `ties` of those equal to it.
-struct Threshold {
-  double value = 0;
-  std::int64_t ties = 0;
-};
-
-Threshold threshold_of(std::span<const double> values, std::int64_t k) {
-  if (k == 0) return {std::numeric_limits<double>::infinity(), 0};
-  // One copy a thread: attacks ask for thresholds by the million.
-  thread_local std::vector<double> sorted;
-  sorted.assign(values.begin(), values.end());
-  const auto kth = sorted.begin() + (k - 1);
-  std::nth_element(sorted.begin(), kth, sorted.end(), std::greater<>());
-  const double value = *kth;
-  return {value, k - std::count_if(sorted.begin(), kth, [&](double other) { return other > value; })};
-}
 
 // Up to this many comparisons, ranking the members in question by counting (which vectorises) beats a selection.
 constexpr std::size_t kCountingLimit = 4096;
@@ -91,6 +75,23 @@ std::vector<std::int64_t> top_k_set(std::span<const double> values, std::int64_t
     }
   }
   return members;
+}
+
+void top_k_bits(std::span<const double> values, std::int64_t k, FeatureSet& set) {
+  HOLDFAST_CHECK(static_cast<std::int64_t>(values.size()) == set.rows() * set.width());
+  const Threshold threshold = threshold_of(values, k);
+  std::span<std::uint64_t> words = set.words();
+  const auto width = static_cast<std::size_t>(set.width());
+  for (std::size_t row = 0; row < static_cast<std::size_t>(set.rows()); ++row) {
+    kernels::bits_at_least(values.subspan(row * width, width), threshold.value, words.data() + row * set.words_per_row());
+  }
+  // Of the values at the threshold only the first few belong: the last ones leave.
+  std::int64_t surplus = set.count() - k;
+  for (std::size_t i = values.size(); surplus > 0; --i) {
+    if (values[i - 1] != threshold.value) continue;
+    set.remove(static_cast<std::int64_t>(i - 1));
+    --surplus;
+  }
 }
 
 std::vector<std::int64_t> top_k_ranked(std::span<const double> values, std::int64_t k) {

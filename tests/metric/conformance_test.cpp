@@ -18,6 +18,19 @@ struct Row {
 
 const std::vector<Row> kRows{
     {.call = "top_k(k=4)"},
+    {.call = "lens_precision(k=4,w=1)", .symmetric = false},
+    {.call = "lens_recall(k=4,w=1)", .symmetric = false},
+    {.call = "top_k_div(k=4,diversity=1)", .symmetric = false},  // the sets may differ in size
+    {.call = "lens_precision_div(k=4,w=1,diversity=1)", .symmetric = false},
+    {.call = "lens_recall_div(k=4,w=1,diversity=1)", .symmetric = false},
+    {.call = "spearman"},
+    {.call = "kendall"},
+    {.call = "lens_spearman(w=1)"},
+    {.call = "lens_kendall(w=1)"},
+    {.call = "lens_distance(k=4,w=1)"},
+    {.call = "lens_distance(k=2x5,w=0x2,alpha=0.2x0.8,form=u)"},
+    {.call = "cosine"},
+    {.call = "l2"},
 };
 
 std::string method_of(const std::string& call) {
@@ -57,7 +70,7 @@ TEST_P(MetricConformance, ValuesLieBetweenFloorAndPerfect) {
   for (std::uint64_t i = 0; i < 100; ++i) {
     const double value = compare(random_map(2 * i), random_map(2 * i + 1));
     EXPECT_TRUE(higher ? value <= metric_->perfect() : value >= metric_->perfect()) << value;
-    EXPECT_TRUE(higher ? value >= metric_->floor() : value <= metric_->floor()) << value;
+    EXPECT_TRUE(higher ? value >= metric_->floor() : value <= metric_->floor() + 1e-12) << value;
     best = higher ? std::max(best, value) : std::min(best, value);
   }
   EXPECT_NE(best, metric_->floor()) << "random maps all score the floor: the metric sees nothing";
@@ -92,7 +105,7 @@ TEST_P(MetricConformance, SymmetryAndScaleAreAsDeclared) {
 TEST_P(MetricConformance, ChanceIsTheMeanOverRandomOrders) {
   const std::vector<double> original = random_map(0);
   const auto chance = metric_->chance({original, schema_});
-  if (!chance) GTEST_SKIP() << "no closed form";
+  if (!chance) GTEST_SKIP() << "no such level";
   RandomStream stream(8, "orders");
   double sum = 0, squares = 0;
   constexpr int kTrials = 5000;
@@ -105,7 +118,9 @@ TEST_P(MetricConformance, ChanceIsTheMeanOverRandomOrders) {
   }
   const double mean = sum / kTrials;
   const double error = std::sqrt((squares / kTrials - mean * mean) / kTrials);
-  EXPECT_NEAR(mean, *chance, 4 * error + 1e-12);
+  // A sampled level has an error of its own, over 512 orders of so small a map.
+  const double both = metric_->chance_is_exact() ? error : error * std::sqrt(1 + kTrials / 512.0);
+  EXPECT_NEAR(mean, *chance, 4 * both + 1e-12);
 }
 
 TEST_P(MetricConformance, TopSetHasTopCountDifferentPositions) {

@@ -46,6 +46,33 @@ TEST(MeanInterval, OfEqualValuesIsAPoint) {
   EXPECT_EQ(interval.high, 0.25);
 }
 
+// Of values in [0, 1] that are all 1, the interval is the exact one of a proportion: 57 of 57 gives [0.937, 1].
+TEST(MeanInterval, OfEqualValuesLeavesRoomForWhatWasNotSeen) {
+  const Interval perfect = mean_interval(std::vector<double>(57, 1.0), 0, 0, 1);
+  EXPECT_NEAR(perfect.low, 0.9373, 1e-4);
+  EXPECT_EQ(perfect.high, 1);
+  EXPECT_EQ(perfect.mean, 1);
+  const Interval middle = mean_interval(std::vector<double>{0.1, 0.1, kNothing, 0.1}, 0, -1, 1);
+  const double unseen = 1 - std::cbrt(0.025);
+  EXPECT_DOUBLE_EQ(middle.low, 0.1 - unseen * 1.1);
+  EXPECT_DOUBLE_EQ(middle.high, 0.1 + unseen * 0.9);
+  const Interval distance = mean_interval(std::vector<double>(4, 0.5), 0, 0, std::numeric_limits<double>::infinity());
+  EXPECT_LT(distance.low, 0.5);
+  EXPECT_EQ(distance.high, 0.5) << "nothing is known about how far a value can go";
+}
+
+TEST(MeanInterval, OfOneValueIsNone) {
+  const Interval one = mean_interval(std::vector<double>{1}, 0, 0, 1);
+  EXPECT_EQ(one.mean, 1);
+  EXPECT_TRUE(std::isnan(one.low) && std::isnan(one.high));
+}
+
+TEST(MeanInterval, OfDifferentValuesDoesNotDependOnTheRange) {
+  const std::vector<double> values{0, 0.5, 1, 1};
+  EXPECT_EQ(mean_interval(values, 3, 0, 1).low, mean_interval(values, 3).low);
+  EXPECT_EQ(mean_interval(values, 3, 0, 1).median, 0.75);
+}
+
 TEST(MeanInterval, IsKeyedByTheSeed) {
   std::vector<double> values;
   RandomStream stream(9, "test");
@@ -136,10 +163,48 @@ TEST_F(LevelsTest, TiedShareCountsMapsWhoseLastOneInEqualsTheFirstOneOut) {
   EXPECT_DOUBLE_EQ(baseline(*top_2_, maps, {}, {}).tied_share, 0.5);
 }
 
+TEST_F(LevelsTest, DistancesAreAdjustedTowardsZero) {
+  const auto metric = metrics().make("lens_distance(k=2,w=0)");
+  const MapBatch clean = batch_of(schema_, {{9, 8, 0, 0}, {0, 9, 8, 0}, {0, 0, 9, 8}});
+  const MapBatch moved = batch_of(schema_, {{9, 8, 0, 0}, {9, 8, 0, 0}, {9, 8, 0, 0}});  // distances 0, 1, 2
+  const Assessment result = assess(*metric, clean, moved, baseline(*metric, clean, {}, {}), 0);
+  EXPECT_EQ(result.values, (std::vector<double>{0, 1, 2}));
+  EXPECT_DOUBLE_EQ(result.chance.value(), 1);
+  EXPECT_DOUBLE_EQ(result.adjusted.value(), (1.0 + 0.0 - 1.0) / 3) << "1: nothing moved, 0: as far as a random map";
+  const double between = 2 * 2.0 / 3;
+  EXPECT_DOUBLE_EQ(result.between.value(), between);
+  EXPECT_DOUBLE_EQ(result.specific.value(), (between - 1) / between);
+}
+
+TEST_F(LevelsTest, UndefinedValuesAreLeftOutAndCounted) {
+  const auto metric = metrics().make("kendall");
+  const MapBatch clean = batch_of(schema_, {{1, 2, 3, 4}, {5, 5, 5, 5}, {4, 3, 2, 1}});
+  const Assessment result = assess(*metric, clean, clean, baseline(*metric, clean, {}, {}), 0);
+  EXPECT_EQ(result.value.count, 2);
+  EXPECT_EQ(result.value.mean, 1);
+  EXPECT_EQ(result.between.value(), -1) << "the constant map is in no pair that counts";
+  const Json json = to_json(result);
+  EXPECT_TRUE(json["values"][1].is_null());
+  EXPECT_EQ(json["undefined"], 1);
+}
+
+TEST_F(LevelsTest, DiverseSetsReportHowManyWereFound) {
+  const auto metric = metrics().make("top_k_div(k=3,diversity=1)");
+  const MapBatch clean = batch_of(schema_, {{0, 9, 1, 8}, {0, 9, 0, 0}}), moved = batch_of(schema_, {{9, 0, 0, 8}, {9, 0, 1, 2}});
+  const Assessment result = assess(*metric, clean, moved, baseline(*metric, clean, {}, {}), 0);
+  EXPECT_EQ(result.found.value(), 2);
+  EXPECT_EQ(result.found_perturbed.value(), 2);
+  EXPECT_FALSE(result.chance_is_exact);
+  EXPECT_EQ(to_json(result)["found"], 2.0);
+  EXPECT_TRUE(to_json(assess(*top_2_, clean, moved, baseline(*top_2_, clean, {}, {}), 0))["found"].is_null());
+}
+
 TEST_F(LevelsTest, JsonHasTheKeysThatScriptsRead) {
   const MapBatch maps = batch_of(schema_, {{4, 3, 2, 1}, {1, 2, 3, 4}});
   const Json json = to_json(assess(*top_2_, maps, maps, baseline(*top_2_, maps, {}, {}), 0));
-  for (const char* key : {"name", "mean", "low", "high", "chance", "adjusted", "between", "specific", "values"}) {
+  for (const char* key :
+       {"name", "mean", "low", "high", "median", "undefined", "chance", "adjusted", "between", "between_same_class", "specific",
+        "distinct_top_sets", "tied_share", "found", "found_perturbed", "values"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   EXPECT_EQ(json["name"], "top_k(k=2)");

@@ -2,7 +2,8 @@
 //     chance    what a random map scores                          adjusted = (v - chance) / (1 - chance)
 //     between   what clean maps of different samples score         specific = (v - between) / (1 - between)
 // A model whose explanation is the same for every input is trivially robust: its between level is 1 and `specific` is
-// undefined. Adjusted and specific are means over samples.
+// undefined. Adjusted and specific are means over samples. For distances, where less is more alike, 1 stands for the value
+// of identical maps: (v - level) / (perfect - level), so that 1 is always best and 0 the level.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,10 @@ struct Interval {
 // Mean with a 95 % bootstrap interval (percentile, 2000 resamples, keyed by seed); NaN values are left out. No values: all NaN;
 // one value: no interval.
 Interval mean_interval(std::span<const double> values, std::uint64_t seed);
+// The same for values known to lie between `low` and `high`. Where all n of them are equal, a bootstrap would claim to know the
+// mean exactly; but up to a share p = 1 - 0.025^(1/n) of all samples (Clopper & Pearson's bound for none of n) may have another
+// value, anywhere in the range: the interval is [v - p (v - low), v + p (high - v)]. Ends that are infinite stay at v.
+Interval mean_interval(std::span<const double> values, std::uint64_t seed, double low, double high);
 
 // Folded maps of B samples, row after row.
 struct MapBatch {
@@ -47,7 +52,8 @@ struct Baseline {
   double between = 0;                  // mean over pairs of different samples; NaN when fewer than two samples
   double between_same_class = 0;       // ... of different samples of one class; NaN when there are none or no labels
   std::int64_t distinct_top_sets = 0;  // number of different clean top-k sets; 0 for metrics of whole maps
-  double tied_share = 0;               // share of samples whose k-th and (k+1)-th values are equal
+  double tied_share = 0;               // share of samples whose top set was decided by the order of equal values
+  std::optional<double> found;         // mean number of positions in a clean top set, where it may be below k (diverse sets)
 };
 // `labels` may be empty.
 Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const std::int64_t> labels,
@@ -60,6 +66,8 @@ struct Assessment {
   std::optional<double> chance, adjusted, between, between_same_class, specific;
   std::int64_t distinct_top_sets = 0;
   double tied_share = 0;
+  bool chance_is_exact = true;                   // false: sampled
+  std::optional<double> found, found_perturbed;  // mean number of positions in the clean and in the perturbed top sets
 };
 Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Baseline& baseline,
                   std::uint64_t seed);
@@ -67,7 +75,7 @@ Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& p
 // Says so in the log where ties at the k-th value decide: there the order of the features does, not the model.
 void warn_of_ties(const Assessment& assessment);
 
-// The keys of `measure --json` (design): name, mean, low, high, chance, adjusted, between, specific, values, and more.
+// The keys of `measure --json`: name, mean, low, high, chance, adjusted, between, specific, values, and more (docs/metrics.md).
 Json to_json(const Assessment& assessment);
 
 }  // namespace holdfast

@@ -46,8 +46,10 @@ class Metric {
   virtual double compare(const MapView& original, const MapView& perturbed) const = 0;
   virtual std::unique_ptr<PreparedMetric> prepare(const MapView& original) const;
 
-  // Mean value against a map in uniformly random order, exactly; nothing where no closed form exists.
+  // Mean value against a map whose features are in uniformly random order: exactly where there is a closed form, else by
+  // sampling keyed by the map itself. Nothing where the metric has no such level.
   virtual std::optional<double> chance(const MapView& original) const = 0;
+  virtual bool chance_is_exact() const { return true; }
   // The value of identical maps, and the value past which nothing is left to break.
   virtual double perfect() const { return 1; }
   virtual double floor() const { return 0; }
@@ -63,6 +65,8 @@ class Metric {
     (void)map;
     return std::nullopt;
   }
+  // Whether the order of equal values decided which positions are in the top set of this map.
+  virtual bool ties_decide(const MapView& map) const;
   // k of the metric, for attacks that take theirs from it; nothing for metrics of whole maps.
   virtual std::optional<std::int64_t> top_count() const { return std::nullopt; }
 

@@ -5,10 +5,15 @@
 #include <span>
 #include <vector>
 
+#include "holdfast/metric/feature_set.h"
+
 namespace holdfast {
 
 // Positions of the k largest values, ascending; 0 <= k <= values.size(), values finite.
 std::vector<std::int64_t> top_k_set(std::span<const double> values, std::int64_t k);
+
+// The same as bits, in a set that has the map's shape already; what it held is forgotten.
+void top_k_bits(std::span<const double> values, std::int64_t k, FeatureSet& set);
 
 // The same positions, most important first: for showing.
 std::vector<std::int64_t> top_k_ranked(std::span<const double> values, std::int64_t k);

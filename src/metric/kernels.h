@@ -1,0 +1,33 @@
+// The inner loops of selection and of bit sets. Each exists for every x86-64 and for AVX2, chosen once at run time; both give
+// the same results, and tests hold them against plain loops.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace holdfast::kernels {
+
+// The largest value; values are not empty.
+double largest(std::span<const double> values);
+// How many values are above `limit`.
+std::int64_t count_above(std::span<const double> values, double limit);
+// Copies the values in (low, high] to `kept`, in order, and says how many there are. The caller knows how many can be: `kept`
+// has room for them and for four more.
+std::int64_t keep_between(std::span<const double> values, double low, double high, double* kept);
+// Bit i of the words is values[i] >= limit; (values.size() + 63) / 64 words are written.
+void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words);
+// The number of bits that are set in both.
+std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
+
+// Whether the machine takes the AVX2 versions.
+bool has_avx2();
+// The versions for every machine: the reference of the others.
+namespace plain {
+double largest(std::span<const double> values);
+std::int64_t count_above(std::span<const double> values, double limit);
+std::int64_t keep_between(std::span<const double> values, double low, double high, double* kept);
+void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words);
+std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
+}  // namespace plain
+
+}  // namespace holdfast::kernels
