@@ -3,51 +3,29 @@
 #include <algorithm>
 
 #include "holdfast/core/torch.h"
+#include "holdfast/explain/batch_rows.h"
 
 namespace holdfast {
-namespace {
-
-// Small batches pay for dispatch, large ones for memory: on small networks the best batch is one whose values stay in cache.
-constexpr std::int64_t kCacheBytes = std::int64_t{4} << 20;
-constexpr std::int64_t kEnoughRows = 256;  // dispatch is paid for by then
-// What a pass holds beside the values themselves: their gradients, and work space.
-constexpr std::int64_t kPassFactor = 3;
-// Values of an opaque model beside its input, in inputs: nothing is known of them.
-constexpr std::int64_t kOpaqueFactor = 64;
-
-// Bytes of all values of one sample's forward pass.
-std::int64_t bytes_of_values(const MeasureTask& task) {
-  const at::Tensor sample = task.inputs.slice(0, 0, 1);
-  const Network* network = task.model.network();
-  if (network == nullptr) return kOpaqueFactor * static_cast<std::int64_t>(sample.nbytes());
-  const at::NoGradGuard no_graph;
-  std::int64_t bytes = 0;
-  for (const at::Tensor& value : network->run(sample, {.keep_values = true}).values)
-    bytes += static_cast<std::int64_t>(value.nbytes());
-  return bytes;
-}
-
-}  // namespace
 
 std::vector<PointBlock> point_blocks(std::int64_t samples, std::int64_t per_sample, std::int64_t rows) {
   std::vector<PointBlock> blocks;
-  const std::int64_t whole = std::max<std::int64_t>(1, rows / std::max<std::int64_t>(1, per_sample));  // samples in a block
+  if (samples == 0 || per_sample == 0) return blocks;
+  const std::int64_t whole = even_part(samples, std::max<std::int64_t>(1, rows / per_sample));  // samples in a block
+  const std::int64_t some = even_part(per_sample, rows);
   for (std::int64_t sample = 0; sample < samples; sample += whole) {
-    for (std::int64_t point = 0; point < per_sample; point += rows) {
+    for (std::int64_t point = 0; point < per_sample; point += some) {
       blocks.push_back({.sample = sample,
                         .samples = std::min(whole, samples - sample),
                         .point = point,
-                        .points = std::min(rows, per_sample - point)});
+                        .points = std::min(some, per_sample - point)});
     }
   }
   return blocks;
 }
 
-std::int64_t rows_that_fit(const MeasureTask& task) {
+std::int64_t rows_that_fit(const MeasureTask& task, Pass pass) {
   if (task.inputs.size(0) == 0) return 1;
-  const std::int64_t bytes = std::max<std::int64_t>(1, kPassFactor * bytes_of_values(task));
-  const std::int64_t fast = std::max(kEnoughRows, kCacheBytes / bytes);
-  return std::clamp<std::int64_t>(task.memory / bytes, 1, fast);
+  return BatchRows(task.explain_task()).most(pass);
 }
 
 ExplainTask task_at(const MeasureTask& task, const PointBlock& block, const at::Tensor& inputs) {
@@ -60,6 +38,19 @@ ExplainTask task_at(const MeasureTask& task, const PointBlock& block, const at::
 
 at::Tensor repeated(const at::Tensor& per_sample, const PointBlock& block) {
   return per_sample.slice(0, block.sample, block.sample + block.samples).repeat_interleave(block.points, 0);
+}
+
+MeasureTask part_of(const MeasureTask& task, std::int64_t begin, std::int64_t end) {
+  MeasureTask part = task;
+  for (at::Tensor* tensor : {&part.inputs, &part.targets, &part.sample_ids, &part.endpoints}) {
+    if (tensor->defined()) *tensor = tensor->slice(0, begin, end);
+  }
+  return part;
+}
+
+void append(std::vector<double>& column, const at::Tensor& values) {
+  const at::Tensor plain = values.contiguous();
+  column.insert(column.end(), plain.const_data_ptr<double>(), plain.const_data_ptr<double>() + plain.numel());
 }
 
 }  // namespace holdfast

@@ -12,6 +12,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/explain/batch_rows.h"
 #include "holdfast/measure/measure.h"
 
 namespace holdfast {
@@ -27,8 +28,8 @@ struct PointBlock {
 // All of them, in order, no more than `rows` in a block.
 std::vector<PointBlock> point_blocks(std::int64_t samples, std::int64_t per_sample, std::int64_t rows);
 
-// Samples that one forward and backward pass may take: what fits the memory, and no more than stays in a processor's cache.
-std::int64_t rows_that_fit(const MeasureTask& task);
+// Samples that one pass may take (batch_rows.h).
+std::int64_t rows_that_fit(const MeasureTask& task, Pass pass = Pass::kGradient);
 
 // The explainer's task at the points of a block: `inputs` [rows, sample...], sample after sample; class and random stream of a
 // point are those of its sample, so that an explainer with noise meets the same noise at every point.
@@ -36,5 +37,10 @@ ExplainTask task_at(const MeasureTask& task, const PointBlock& block, const at::
 
 // The block's rows of a tensor with one row a sample, each repeated for its points.
 at::Tensor repeated(const at::Tensor& per_sample, const PointBlock& block);
+
+// The task of samples begin <= b < end alone.
+MeasureTask part_of(const MeasureTask& task, std::int64_t begin, std::int64_t end);
+// Adds the part's values [B] double to a column.
+void append(std::vector<double>& column, const at::Tensor& values);
 
 }  // namespace holdfast

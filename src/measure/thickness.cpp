@@ -14,31 +14,35 @@
 #include <cmath>
 #include <limits>
 
+#include "endpoints.h"
 #include "gaps.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "methods.h"
+#include "pair_choice.h"
 #include "points.h"
 
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
-    .name = "thickness",
-    .summary = "share of the way to points around the sample on which the top k stay above the others",
-    .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
-    .options = {{"k", 8, at_least(1), "size of the top"},
-                {"i", 0, at_least(0), "with j: one pair of ranks instead of all pairs across rank k; 1 is the most important"},
-                {"j", 0, at_least(0), "the lower rank of the pair"},
-                {"form", "indicator", one_of({"indicator", "relaxed"}), "share of pairs in order, or their mean gap"},
-                {"from", "ball", one_of({"ball", "gaussian", "given"}),
-                 "endpoints: uniform in the l2 ball, Gaussian, or the given ones (--endpoints)"},
-                {"epsilon", 0.0, at_least(0), "radius of the ball; 0: the task's (--epsilon)"},
-                {"sigma", 0.0, at_least(0), "deviation of Gaussian endpoints; 0: epsilon / sqrt(elements of a sample)"},
-                {"endpoints", 64, at_least(1), "endpoints for each sample"},
-                {"points", 16, at_least(1), "points on the way to each"}}};
+MethodInfo info() {
+  MethodInfo info{.name = "thickness",
+                  .summary = "share of the way to points around the sample on which the top k stay above the others",
+                  .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
+                  .options = PairChoice::options()};
+  const std::vector<OptionSpec> own{
+      {"form", "indicator", one_of({"indicator", "relaxed"}), "share of pairs in order, or their mean gap"},
+      {"from", "ball", one_of({"ball", "gaussian", "given"}),
+       "endpoints: uniform in the l2 ball, Gaussian, or the given ones (--endpoints)"},
+      {"epsilon", 0.0, at_least(0), "radius of the ball; 0: the task's (--epsilon)"},
+      {"sigma", 0.0, at_least(0), "deviation of Gaussian endpoints; 0: epsilon / sqrt(elements of a sample)"},
+      {"endpoints", 64, at_least(1), "endpoints for each sample"},
+      {"points", 16, at_least(1), "points on the way to each"}};
+  info.options.insert(info.options.end(), own.begin(), own.end());
+  return info;
+}
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -86,26 +90,20 @@ class Thickness final : public Measure {
  public:
   explicit Thickness(const Options& options)
       : Measure(options.canonical()),
-        k_(options.integer("k")),
-        i_(options.integer("i")),
-        j_(options.integer("j")),
+        pairs_(PairChoice::from(options, name())),
         relaxed_(options.word("form") == "relaxed"),
         from_(options.word("from")),
         epsilon_(options.real("epsilon")),
         sigma_(options.real("sigma")),
         endpoints_(options.integer("endpoints")),
-        points_(options.integer("points")) {
-    if ((i_ > 0 || j_ > 0) && !(0 < i_ && i_ < j_)) usage_error("{}: a pair of ranks needs 1 <= i < j", name());
-  }
+        points_(options.integer("points")) {}
 
   bool higher_is_better() const override { return true; }
 
   void check(const MeasureTask& task) const override {
-    task.explainer.check(task.model);
-    const std::int64_t features = task.schema.layout.features();
-    if (j_ > features) usage_error("{}: the map has {} features; choose j <= {}", name(), features, features);
-    if (j_ == 0 && k_ >= features) usage_error("{}: the map has {} features; choose k < {}", name(), features, features);
-    if (from_ == "given") return check_given(task);
+    task.explainer.check_task(task.explain_task());
+    pairs_.check(task.schema.layout, name());
+    if (from_ == "given") return check_endpoints(task, name());
     if (from_ == "gaussian" && sigma_ > 0) return;
     if (radius(task) == 0)
       usage_error("{}: how far the endpoints lie is not given; write epsilon=0.5, say, or --epsilon", name());
@@ -121,7 +119,7 @@ class Thickness final : public Measure {
     std::vector<Gaps> gaps;
     std::vector<bool> ranked;  // whether the clean map ranks anything
     for (std::int64_t b = 0; b < samples; ++b) {
-      gaps.push_back(j_ > 0 ? pair_gap(maps.row(b), i_, j_) : top_k_gaps(maps.row(b), k_));
+      gaps.push_back(pairs_.j > 0 ? pair_gap(maps.row(b), pairs_.i, pairs_.j) : top_k_gaps(maps.row(b), pairs_.k));
       ranked.push_back(finite(maps.row(b)) && !all_zero(maps.row(b)));
     }
     const at::Tensor predicted = predicted_class(clean.logits);
@@ -149,21 +147,8 @@ class Thickness final : public Measure {
  private:
   double radius(const MeasureTask& task) const { return epsilon_ > 0 ? epsilon_ : task.epsilon; }
 
-  void check_given(const MeasureTask& task) const {
-    const at::Tensor& given = task.endpoints;
-    if (!given.defined()) usage_error("{}: no endpoints are given; name their file with --endpoints", name());
-    const std::int64_t more = given.dim() - task.inputs.dim();
-    const bool fits = (more == 0 || more == 1) && given.size(0) == task.inputs.size(0) &&
-                      given.sizes().slice(1 + static_cast<std::size_t>(more)) == task.inputs.sizes().slice(1);
-    if (!fits) {
-      input_error("{}: endpoints have shape {}, the inputs {}; one endpoint or several for each sample are expected", name(),
-                  to_string(given.sizes().vec()), to_string(task.inputs.sizes().vec()));
-    }
-  }
-
   std::int64_t endpoint_count(const MeasureTask& task) const {
-    if (from_ != "given") return endpoints_;
-    return task.endpoints.dim() > task.inputs.dim() ? task.endpoints.size(1) : 1;
+    return from_ == "given" ? endpoints_per_sample(task) : endpoints_;
   }
 
   // x' - x for the samples of a block: [samples, endpoints, elements].
@@ -215,7 +200,7 @@ class Thickness final : public Measure {
     return result;
   }
 
-  std::int64_t k_, i_, j_;
+  PairChoice pairs_;
   bool relaxed_;
   std::string from_;
   double epsilon_, sigma_;
@@ -225,7 +210,7 @@ class Thickness final : public Measure {
 }  // namespace
 
 void add_thickness(Registry<Measure>& registry) {
-  registry.add<Thickness>(kInfo);
+  registry.add<Thickness>(info());
 }
 
 }  // namespace holdfast

@@ -1,0 +1,49 @@
+// Sound bounds on the first and second derivatives of a class's probability over an l2 ball, for smooth feed-forward networks.
+//
+// Intervals of values, Jacobian and second derivatives are carried forward through the network: an affine layer W maps
+// (center, radius) to (W center, |W| radius), an activation f at pre-activations a to
+//     J' = f'(a) J        T' = f''(a) J J^T + f'(a) T
+// with the exact ranges of f' and f'' (smooth_ranges.h). The first pre-activations are a = A x + b with |a' - a| <= eps
+// ||A_m||_2; later ones are also held to |a' - a| <= eps ||J_m||_2. The end is the softmax of differences to the class's logit.
+// A ball of radius 0 gives the exact derivatives; a larger one wider bounds, quickly so in deep networks. In double precision
+// with a small slack, not with outward rounding.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/model/model.h"
+#include "smooth_ranges.h"
+
+namespace holdfast {
+
+struct BallBounds {
+  Enclosure gradient;  // [B, n]
+  Enclosure hessian;   // [B, n, n]
+};
+
+class SmoothChain {
+ public:
+  // Why there are no bounds for the model, as a phrase: "relu at node 'act'"; nothing when there are.
+  static std::optional<std::string> what_prevents(const Model& model);
+
+  // `sample` [1, ...]: for its shape. what_prevents(model) must be nothing.
+  SmoothChain(const Model& model, const at::Tensor& sample);
+
+  // `inputs` [B, ...], classes [B], radii [B] double.
+  BallBounds bounds(const at::Tensor& inputs, const at::Tensor& classes, const at::Tensor& radii) const;
+  // What bounds() takes for one sample.
+  std::int64_t bytes_a_sample() const;
+
+ private:
+  struct Layer {
+    at::Tensor weight, bias;                   // [out, in], [out]
+    std::optional<op::Activation> activation;  // behind it; the last layer has none
+  };
+  std::vector<Layer> layers_;
+};
+
+}  // namespace holdfast

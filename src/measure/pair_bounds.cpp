@@ -1,0 +1,67 @@
+#include "pair_bounds.h"
+
+#include "holdfast/core/torch.h"
+#include "holdfast/metric/top_k.h"
+
+namespace holdfast {
+namespace {
+
+struct Positions {
+  at::Tensor above, below;  // [B, count] int64
+};
+
+Positions positions(const PairChoice& choice, const at::Tensor& magnitudes) {
+  const std::int64_t samples = magnitudes.size(0), n = magnitudes.size(1);
+  const at::Tensor plain = magnitudes.contiguous();
+  const std::int64_t k = choice.j > 0 ? 1 : choice.k, rest = choice.j > 0 ? 1 : n - k;
+  Positions result{at::empty({samples, k}, at::kLong), at::empty({samples, rest}, at::kLong)};
+  for (std::int64_t b = 0; b < samples; ++b) {
+    const std::span<const double> map(plain.const_data_ptr<double>() + b * n, static_cast<std::size_t>(n));
+    const std::vector<std::int64_t> ranked = top_k_ranked(map, n);
+    const auto copy = [&](std::int64_t from, std::int64_t count, at::Tensor to) {
+      std::copy_n(ranked.begin() + from, count, to.data_ptr<std::int64_t>());
+    };
+    copy(choice.j > 0 ? choice.i - 1 : 0, k, result.above[b]);
+    copy(choice.j > 0 ? choice.j - 1 : k, rest, result.below[b]);
+  }
+  return result;
+}
+
+at::Tensor rows_at(const at::Tensor& matrix, const at::Tensor& index) {
+  return matrix.gather(1, index.unsqueeze(2).expand({-1, -1, matrix.size(2)}));
+}
+
+}  // namespace
+
+PairTerms pair_terms(const PairChoice& choice, const at::Tensor& gradient, const Enclosure& hessian) {
+  const at::Tensor magnitude = gradient.abs();
+  const Positions at = positions(choice, magnitude);
+  const at::Tensor high = magnitude.gather(1, at.above).unsqueeze(2), low = magnitude.gather(1, at.below).unsqueeze(1);
+  const at::Tensor turned = hessian.center * gradient.sign().unsqueeze(2);  // s_i H_i
+  const at::Tensor i = rows_at(turned, at.above), j = rows_at(turned, at.below);
+  const at::Tensor i_spread = rows_at(hessian.radius, at.above), j_spread = rows_at(hessian.radius, at.below);
+  const at::Tensor spread = (i_spread.unsqueeze(2) + j_spread.unsqueeze(1)).norm(2, 3);
+  const auto row_norms = [](const at::Tensor& center, const at::Tensor& radius) { return (center.abs() + radius).norm(2, 2); };
+  return {.gap = high - low,
+          .sum = high + low,
+          .together = (i.unsqueeze(2) - j.unsqueeze(1)).norm(2, 3) + spread,
+          .apart = (i.unsqueeze(2) + j.unsqueeze(1)).norm(2, 3) + spread,
+          .rows = row_norms(i, i_spread).unsqueeze(2) + row_norms(j, j_spread).unsqueeze(1)};
+}
+
+at::Tensor projected_gradient(const at::Tensor& gradient, const Schema& schema) {
+  return schema.groups.empty() ? gradient : project_groups(gradient, schema);
+}
+
+Enclosure projected_hessian(const Enclosure& hessian, const Schema& schema) {
+  if (schema.groups.empty()) return hessian;
+  // Rows of the Hessian are the derivatives of the gradient's elements: groups are taken over the first of its two indices.
+  const auto project = [&](const at::Tensor& matrix) {
+    const at::Tensor turned = matrix.transpose(1, 2);
+    return project_groups(turned.flatten(0, 1), schema).view_as(turned).transpose(1, 2);
+  };
+  // An element minus its group's mean: radii add.
+  return {project(hessian.center), 2 * hessian.radius - project(hessian.radius)};
+}
+
+}  // namespace holdfast
