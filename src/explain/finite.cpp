@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast {
@@ -11,8 +12,8 @@ namespace {
 // Id of the first row with an element that is not finite.
 std::optional<std::int64_t> first_bad(const at::Tensor& rows, const at::Tensor& sample_ids) {
   const at::NoGradGuard no_grad;
+  if (all_finite(rows)) return std::nullopt;
   const at::Tensor bad = at::isfinite(rows.flatten(1)).all(1).logical_not().cpu();
-  if (!bad.any().item<bool>()) return std::nullopt;
   return sample_ids.cpu()[bad.to(at::kInt).argmax().item<std::int64_t>()].item<std::int64_t>();
 }
 
