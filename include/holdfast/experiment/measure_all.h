@@ -1,0 +1,36 @@
+// A measure over many samples, cut into tiles that run side by side.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/core/progress.h"
+#include "holdfast/experiment/explain_all.h"
+#include "holdfast/measure/measure.h"
+#include "holdfast/metric/levels.h"
+
+namespace holdfast {
+
+struct MeasureJob {
+  const Model& model;
+  const Explainer& explainer;
+  const Schema& schema;
+  at::Tensor inputs;      // [B, sample...], any device
+  at::Tensor targets;     // [B] int64; undefined: the predicted classes
+  at::Tensor sample_ids;  // [B] int64
+  std::uint64_t seed = 0;
+  double epsilon = 0;  // as in MeasureTask, and so are these
+  at::Tensor endpoints = {}, baseline = {}, background = {};
+};
+
+// Throws kUsage or kInput before any work when the parts do not fit each other.
+void check_measure(const Measure& measure, const MeasureJob& job);
+// The same bytes for any number of threads; equal up to rounding between tile sizes.
+Measurement measure_all(const Measure& measure, const MeasureJob& job, const TileOptions& tiles, Progress* progress = nullptr);
+
+// {"name", "mean", "low", "high", "median", "count", "higher_is_better", "values", "parts": {"error": {"mean", "values"}}}:
+// a bootstrap interval over samples; undefined values are null and left out.
+Json to_json(const Measure& measure, const Measurement& measured, std::uint64_t seed);
+
+}  // namespace holdfast
