@@ -10,6 +10,7 @@
 #include "holdfast/experiment/audit.h"
 #include "holdfast/experiment/cell.h"
 #include "holdfast/experiment/measure_all.h"
+#include "holdfast/metric/compare.h"
 #include "holdfast/metric/levels.h"
 #include "python_model.h"
 
@@ -29,13 +30,15 @@ TileOptions tiles_of(const Question& question, const Layout& layout) {
   return {.size = enlarge ? kPythonTile : question.tile, .threads = question.threads};
 }
 
-// What a Python model with gradients can lack are visible layers, and there is a way to show them.
-void check_explainer(const Explainer& explainer, const Model& model) {
+// Layers of a Python model cannot be seen, but there is a way to show them: what a check says about them is completed.
+template <class Check>
+void with_advice(const Question& question, const Check& check) {
   try {
-    explainer.check(model);
+    check();
   } catch (const Error& error) {
-    if (dynamic_cast<const PythonModel*>(&model) == nullptr || !model.capabilities().gradients) throw;
-    usage_error("{}; a torch module shows its layers through holdfast.load_model(module, example=inputs)", error.what());
+    const std::string message = error.what();
+    if (python_model(question) == nullptr || message.find("layers") == std::string::npos) throw;
+    throw Error(error.kind(), message + "; holdfast.load_model(module, example=inputs) shows the layers of a torch module");
   }
 }
 
@@ -83,6 +86,34 @@ std::string summary_of(const Assessment& assessment) {
   return dump_json(json);
 }
 
+// One map after the other, without the levels: for large batches and loops.
+std::vector<Compared> compared_alone(const std::vector<std::unique_ptr<Metric>>& chosen, const at::Tensor& original,
+                                     const at::Tensor& perturbed, const Schema& schema) {
+  const at::ScalarType type =
+      original.scalar_type() == at::kFloat && perturbed.scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
+  const at::Tensor first = original.to(type).contiguous(), second = perturbed.to(type).contiguous();
+  const auto count = static_cast<std::size_t>(first.numel());
+  std::vector<Compared> results;
+  for (const std::unique_ptr<Metric>& metric : chosen) {
+    AT_DISPATCH_FLOATING_TYPES(type, "measure", [&] {
+      const std::span<const scalar_t> a(first.const_data_ptr<scalar_t>(), count), b(second.const_data_ptr<scalar_t>(), count);
+      const std::vector<double> values = compare_maps(*metric, schema, a, b);
+      double sum = 0;
+      std::int64_t defined = 0;
+      for (const double value : values) {
+        if (std::isnan(value)) continue;
+        sum += value;
+        ++defined;
+      }
+      const auto undefined = static_cast<std::int64_t>(values.size()) - defined;
+      const Json mean = defined == 0 ? Json() : Json(sum / static_cast<double>(defined));
+      results.push_back({dump_json({{"name", metric->name()}, {"mean", mean}, {"count", defined}, {"undefined", undefined}}),
+                         to_tensor(values)});
+    });
+  }
+  return results;
+}
+
 std::string assessed(const Metric& metric, const CellResult& result, const Schema& schema, std::uint64_t seed) {
   const MapBatch clean = fold_maps(result.original_maps, schema);
   const MapBatch moved = fold_maps(result.moved_maps, schema);
@@ -118,7 +149,7 @@ at::Tensor checked_maps(const at::Tensor& maps, const std::string& what) {
 ExplainedBatch explain(const Question& question, const std::string& explainer_call) {
   const std::unique_ptr<Explainer> explainer = explainers().make(explainer_call);
   const Subject subject = examine(question);
-  check_explainer(*explainer, *subject.model);
+  with_advice(question, [&] { explainer->check(*subject.model); });
   ExplainedBatch batch = explain_all({.model = *subject.model,
                                       .explainer = *explainer,
                                       .schema = subject.schema,
@@ -139,7 +170,6 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
   const std::unique_ptr<Metric> metric = metrics().make(choice.metric);
   const Select select = parse_select(choice.select);
   Subject subject = examine(question);
-  check_explainer(*explainer, *subject.model);
   if (PythonModel* function = python_model(question)) function->look_twice(subject.inputs);
   const ThreatModel threat = threat_of(choice.threat, subject.schema);
   check_data({.name = "inputs",
@@ -151,21 +181,22 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
   check_logits(logits);
   if (!subject.targets.defined()) subject.targets = predicted_class(logits);
 
-  const CellResult result = run_cell({.model = *subject.model,
-                                      .explainer = *explainer,
-                                      .attack = *attack,
-                                      .metric = *metric,
-                                      .threat = threat,
-                                      .schema = subject.schema,
-                                      .inputs = subject.inputs,
-                                      .targets = subject.targets,
-                                      .sample_ids = subject.ids,
-                                      .seed = question.seed,
-                                      .baseline = subject.baseline,
-                                      .background = subject.background,
-                                      .select = select,
-                                      .trace = choice.trace},
-                                     tiles);
+  const CellTask task{.model = *subject.model,
+                      .explainer = *explainer,
+                      .attack = *attack,
+                      .metric = *metric,
+                      .threat = threat,
+                      .schema = subject.schema,
+                      .inputs = subject.inputs,
+                      .targets = subject.targets,
+                      .sample_ids = subject.ids,
+                      .seed = question.seed,
+                      .baseline = subject.baseline,
+                      .background = subject.background,
+                      .select = select,
+                      .trace = choice.trace};
+  with_advice(question, [&] { check_cell(task); });
+  const CellResult result = run_cell(task, tiles);
   Attacked out{.perturbed = result.perturbed,
                .original_maps = scaled_maps(result.original_maps, result.original_scale),
                .perturbed_maps = scaled_maps(result.moved_maps, result.moved_scale),
@@ -185,7 +216,8 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
 }
 
 std::vector<Compared> measure(const at::Tensor& original, const at::Tensor& perturbed, const std::vector<std::string>& calls,
-                              const std::optional<Schema>& given, const std::optional<at::Tensor>& labels, std::uint64_t seed) {
+                              const std::optional<Schema>& given, const std::optional<at::Tensor>& labels, std::uint64_t seed,
+                              bool levels) {
   std::vector<std::unique_ptr<Metric>> chosen;
   for (const std::string& call : calls) chosen.push_back(metrics().make(call));
   const at::Tensor first = checked_maps(original, "original"), second = checked_maps(perturbed, "perturbed");
@@ -195,14 +227,15 @@ std::vector<Compared> measure(const at::Tensor& original, const at::Tensor& pert
   }
   const Schema schema = schema_for(given, nullptr, first, "original");
   for (const std::unique_ptr<Metric>& metric : chosen) metric->check(schema);
+  if (!levels) return compared_alone(chosen, first, second, schema);
   std::vector<std::int64_t> classes;
   if (labels) classes = to_vector(checked_labels(*labels, first.size(0), 0, "labels"));
   const MapBatch clean = fold_maps(first, schema), moved = fold_maps(second, schema);
 
   std::vector<Compared> results;
   for (const std::unique_ptr<Metric>& metric : chosen) {
-    const Baseline levels = baseline(*metric, clean, classes, {.seed = seed});
-    const Assessment assessment = assess(*metric, clean, moved, levels, seed);
+    const Baseline level = baseline(*metric, clean, classes, {.seed = seed});
+    const Assessment assessment = assess(*metric, clean, moved, level, seed);
     warn_of_ties(assessment);
     results.push_back({summary_of(assessment), to_tensor(assessment.values)});
   }
@@ -227,8 +260,7 @@ std::vector<Measured> measure_model(const Question& question, const MeasureChoic
                        .baseline = subject.baseline,
                        .background = subject.background};
   for (const std::unique_ptr<Measure>& measure : chosen) {
-    if (measure->uses_explainer()) check_explainer(*explainer, *subject.model);
-    check_measure(*measure, job);
+    with_advice(question, [&] { check_measure(*measure, job); });
   }
   std::vector<Measured> results;
   for (const std::unique_ptr<Measure>& measure : chosen) {

@@ -54,8 +54,10 @@ struct Compared {
   std::string summary;
   at::Tensor values;
 };
+// Without levels: name, mean, count and undefined only.
 std::vector<Compared> measure(const at::Tensor& original, const at::Tensor& perturbed, const std::vector<std::string>& metrics,
-                              const std::optional<Schema>& schema, const std::optional<at::Tensor>& labels, std::uint64_t seed);
+                              const std::optional<Schema>& schema, const std::optional<at::Tensor>& labels, std::uint64_t seed,
+                              bool levels);
 
 struct MeasureChoice {
   std::vector<std::string> measures;

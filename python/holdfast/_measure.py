@@ -21,6 +21,8 @@ class Similarity(Record):
 
     #: What a random map scores, and the mean corrected for it.
     chance: float | None
+    #: False: sampled.
+    chance_is_exact: bool
     adjusted: float | None
     #: What clean maps of different samples score (of one class, where labels are given), and the mean corrected for it.
     between: float | None
@@ -29,6 +31,14 @@ class Similarity(Record):
     distinct_top_sets: int
     #: Share of the samples whose top set was decided by the order of equal values.
     tied_share: float
+    #: False where the chance level was sampled.
+    chance_is_exact: bool
+    #: Mean size of the original and of the perturbed maps' diverse sets, which may be below k; None for other metrics.
+    found: float | None
+    found_perturbed: float | None
+    #: Mean number of positions in the top sets of diverse metrics, which may be below k; None for the others.
+    found: float | None
+    found_perturbed: float | None
 
 
 @overload
@@ -40,6 +50,7 @@ def measure(
     schema: AnySchema | None = ...,
     labels: Any = ...,
     seed: int = ...,
+    levels: bool = ...,
 ) -> Similarity: ...
 @overload
 def measure(
@@ -50,6 +61,7 @@ def measure(
     schema: AnySchema | None = ...,
     labels: Any = ...,
     seed: int = ...,
+    levels: bool = ...,
 ) -> list[Similarity]: ...
 def measure(
     original: Array,
@@ -59,6 +71,7 @@ def measure(
     schema: AnySchema | None = None,
     labels: Any = None,
     seed: int = 0,
+    levels: bool = True,
 ) -> Similarity | list[Similarity]:
     """Compares two sets of maps, with the levels that make a similarity mean something.
 
@@ -73,6 +86,7 @@ def measure(
         schema: Layout, one-hot groups and neighbours of the maps; a dictionary, or the path of a schema file.
         labels: A class for each sample, for the level between samples of one class.
         seed: Of the intervals and of the pairs of samples.
+        levels: False gives ``values``, ``mean``, ``count`` and ``undefined`` alone, as fast as they can be had.
 
     Returns:
         One :class:`Similarity`, or a list of them in the order of ``metrics``.
@@ -84,6 +98,6 @@ def measure(
     classes = class_tensor(labels, samples, "labels")
     give = as_given(original)
     results = []
-    for compared in _core.measure(first, second, calls, to_native(schema), classes, count(seed, "seed")):
+    for compared in _core.measure(first, second, calls, to_native(schema), classes, count(seed, "seed"), bool(levels)):
         results.append(Similarity(json.loads(compared.summary), values=give(compared.values)))
     return results[0] if isinstance(metrics, str) else results

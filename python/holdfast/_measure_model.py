@@ -17,7 +17,6 @@ from ._schema import AnySchema
 class Measurement(Record):
     """A measure's mean over the samples with its 95 % interval."""
 
-    median: float | None
     higher_is_better: bool
     #: The columns that the measure reports beside its values.
     parts: dict[str, Array]

@@ -16,6 +16,7 @@ class Record:
     mean: float | None
     low: float | None
     high: float | None
+    median: float | None
     #: How many values are defined.
     count: int
     #: One for each sample; NaN where undefined.

@@ -31,6 +31,19 @@ def test_the_command_line_gives_the_same_numbers(maps, tmp_path, program):
         assert written == {**found, "values": found.values.tolist()}
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_values_without_levels_are_the_same(maps, dtype):
+    original, perturbed = [(1000 * part).astype(dtype) for part in maps]
+    original[3] = 5
+    calls = ["top_k(k=2)", "kendall", "lens_precision(k=2)", "l2"]
+    whole = holdfast.measure(original, perturbed, calls)
+    for full, alone in zip(whole, holdfast.measure(original, perturbed, calls, levels=False), strict=True):
+        np.testing.assert_array_equal(alone.values, full.values)
+        assert alone.name == full.name and alone.mean == pytest.approx(full.mean) and alone.undefined == full.undefined
+        assert alone.name in repr(alone) and "chance" not in alone
+    assert whole[1].undefined == 1 and np.isnan(whole[1].values[3])
+
+
 def test_labels_give_the_level_within_a_class(maps):
     assert holdfast.measure(*maps, "top_k(k=2)").between_same_class is None
     labels = [0, 1] * 15
