@@ -10,12 +10,15 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 BASE ?= HEAD~1
 
-.PHONY: all setup build demo test asan bench lint install fuzz clean
+.PHONY: all setup setup-test build demo test asan bench lint install fuzz clean
 
 all: build
 
 setup:
 	@tools/setup.sh
+
+setup-test:
+	@tools/setup.sh test
 
 build: setup
 	@tools/build.sh release $(JOBS)
@@ -24,7 +27,7 @@ demo: build
 	@tools/demo.sh
 
 # The torch-free parts under the sanitizers first; the summary of the whole suite comes last.
-test: build asan
+test: setup-test build asan
 	@ctest --preset release -j 1
 
 asan: setup

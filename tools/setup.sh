@@ -2,6 +2,7 @@
 # Installs what building and testing need: Debian packages (as root or with sudo), a Python environment in .venv and the
 # report's npm packages. Does nothing, quickly, when all of it is there.
 #   tools/setup.sh          for building and testing
+#   tools/setup.sh test     also what only the tests need: a browser for the report
 #   tools/setup.sh lint     also what `make lint` needs
 #   tools/setup.sh fuzz     also what the fuzz targets need
 set -euo pipefail
@@ -50,6 +51,13 @@ if command -v dpkg-query >/dev/null; then
   fi
 else
   say "this is not Debian: the equivalents of tools/packages.txt are expected to be installed"
+fi
+
+# The tests do without a browser, but then they do not open the report.
+if [ "${1:-}" = test ] && ! command -v chromium >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  say "installing Debian package: chromium"
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null \
+    || say "chromium could not be installed: the report is not opened in a browser"
 fi
 
 stamp=.venv/.requirements

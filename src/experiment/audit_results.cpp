@@ -28,11 +28,12 @@ double median(std::vector<double> values) {
 
 // What attacks met on the way, in a few numbers.
 Json attack_facts(const CellResult& result, const AuditData& data) {
-  std::int64_t flipped = 0, swapped = 0, evaluations = 0;
+  std::int64_t flipped = 0, swapped = 0, evaluations = 0, most_evaluations = 0;
   std::vector<double> first_swaps;
   for (const SampleOutcome& sample : result.samples) {
     flipped += sample.label_flips > 0 ? 1 : 0;
     evaluations += sample.evaluations;
+    most_evaluations = std::max(most_evaluations, sample.evaluations);
     if (sample.first_swap >= 0) {
       ++swapped;
       first_swaps.push_back(static_cast<double>(sample.first_swap));
@@ -45,6 +46,7 @@ Json attack_facts(const CellResult& result, const AuditData& data) {
           {"swapped_share", static_cast<double>(swapped) / count},
           {"median_first_swap", median(first_swaps)},
           {"evaluations", static_cast<double>(evaluations) / count},
+          {"most_evaluations", most_evaluations},
           {"sensitivity", (before - after).abs().mean().item<double>()},
           {"auc", data.labels.defined() ? to_json(auc(result.moved_logits, data.labels)) : Json()},
           {"verified", true}};

@@ -33,6 +33,7 @@ export interface Row {
   swapped_share: number;
   median_first_swap: number | null;
   evaluations: number;
+  most_evaluations?: number;
   sensitivity: number | null;
   auc: Interval | null;
 }

@@ -2,7 +2,7 @@
 import type { TopLevelSpec } from "vega-lite";
 import { chart } from "./chart";
 import type { Run } from "./data";
-import { groupBy, h } from "./dom";
+import { distinct, groupBy, h } from "./dom";
 
 interface Point {
   group: string;
@@ -30,8 +30,8 @@ function histogram(values: Point[], metric: string, similarity: boolean): HTMLEl
   const spec = {
     data: { values },
     facet: {
-      row: { field: "model", type: "nominal", sort: null, header: { labelAngle: 0, labelAlign: "left", title: null } },
-      column: { field: "attack", type: "nominal", sort: null, header: { title: null } },
+      row: { field: "model", type: "nominal", sort: distinct(values, (point) => point.model), header: { labelAngle: 0, labelAlign: "left", title: null } },
+      column: { field: "attack", type: "nominal", sort: distinct(values, (point) => point.attack), header: { title: null } },
     },
     spacing: { row: 8, column: 24 },
     spec: {

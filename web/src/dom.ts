@@ -17,6 +17,11 @@ export function percent(value: number | null | undefined): string {
   return value == null ? "–" : `${(100 * value).toFixed(0)} %`;
 }
 
+// In the order of first appearance.
+export function distinct<T>(items: T[], key: (item: T) => string): string[] {
+  return [...new Set(items.map(key))];
+}
+
 export function groupBy<T>(items: T[], key: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {

@@ -1,15 +1,18 @@
 // What was run, on what, and how to run it again.
-import type { Run } from "./data";
+import type { Interval, ModelFacts, Run } from "./data";
 import { h, number } from "./dom";
+import { table, type Column } from "./table";
 
-function models(run: Run): HTMLElement {
-  const rows = run.results.models.map((model) =>
-    h("tr", {}, h("td", {}, model.name), h("td", {}, model.dataset), h("td", {}, String(model.model ?? model.architecture ?? "")), h("td", { class: "number" }, String(model.parameters ?? "–")),
-      h("td", { class: "number" }, model.accuracy ? `${number(model.accuracy.mean)} [${number(model.accuracy.low)}, ${number(model.accuracy.high)}]` : "–"),
-      h("td", { class: "number" }, model.auc ? `${number(model.auc.mean)} [${number(model.auc.low)}, ${number(model.auc.high)}]` : "–")));
-  const head = ["model", "dataset", "what it is", "parameters", "accuracy", "AUC"].map((name) => h("th", {}, name));
-  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)));
-}
+const interval = (value: Interval | null) => (value ? `${number(value.mean)} [${number(value.low)}, ${number(value.high)}]` : "–");
+
+const COLUMNS: Column<ModelFacts>[] = [
+  { name: "model", text: (model) => model.name },
+  { name: "dataset", text: (model) => model.dataset },
+  { name: "what it is", text: (model) => String(model.model ?? model.architecture ?? "") },
+  { name: "parameters", text: (model) => String(model.parameters ?? "–"), value: (model) => model.parameters },
+  { name: "accuracy", text: (model) => interval(model.accuracy), value: (model) => model.accuracy?.mean },
+  { name: "AUC", text: (model) => interval(model.auc), value: (model) => model.auc?.mean },
+];
 
 export function facts(run: Run): HTMLElement {
   const manifest = run.manifest as Record<string, any>;
@@ -24,6 +27,6 @@ export function facts(run: Run): HTMLElement {
     const excluded = (dataset.excluded ?? []).filter((entry: { count: number }) => entry.count > 0).map((entry: { reason: string; count: number }) => `${entry.count} left out (${entry.reason})`);
     lines.push([dataset.name, [`${dataset.samples} samples`, ...excluded, ...(dataset.notes ?? [])].join("; ")]);
   }
-  return h("section", {}, h("h2", {}, "Models"), models(run), h("h2", {}, "How this was made"),
+  return h("section", {}, h("h2", {}, "Models"), table(COLUMNS, run.results.models), h("h2", {}, "How this was made"),
     h("dl", {}, ...lines.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])));
 }

@@ -2,11 +2,12 @@
 import type { TopLevelSpec } from "vega-lite";
 import { chart } from "./chart";
 import type { Row, Run } from "./data";
-import { groupBy, h, number, percent } from "./dom";
+import { distinct, groupBy, h, number, percent } from "./dom";
+import { table, type Column } from "./table";
 
 function levelChart(rows: Row[]): HTMLElement {
   const values = rows.map((row) => ({ ...row, text: `${number(row.mean)} [${number(row.low)}, ${number(row.high)}]` }));
-  const y = { field: "attack", type: "nominal", title: null, sort: null } as const;
+  const y = { field: "attack", type: "nominal", title: null, sort: distinct(rows, (row) => row.attack) };
   const tooltip = [
     { field: "text", title: "value" },
     { field: "chance", title: "chance", format: ".3f" },
@@ -19,7 +20,7 @@ function levelChart(rows: Row[]): HTMLElement {
   });
   const spec = {
     data: { values },
-    facet: { row: { field: "model", type: "nominal", sort: null, header: { labelAngle: 0, labelAlign: "left", labelOrient: "left", title: null } } },
+    facet: { row: { field: "model", type: "nominal", sort: distinct(rows, (row) => row.model), header: { labelAngle: 0, labelAlign: "left", labelOrient: "left", title: null } } },
     spacing: 6,
     spec: {
       width: 460,
@@ -38,32 +39,39 @@ function levelChart(rows: Row[]): HTMLElement {
   return chart(spec as unknown as TopLevelSpec, `${rows[0].metric} of each model and attack with chance and between levels`);
 }
 
-const COLUMNS: [string, string, (row: Row) => string][] = [
-  ["model", "", (row) => row.model],
-  ["attack", "", (row) => row.attack],
-  ["value", "mean over samples with its 95 % interval", (row) => `${number(row.mean)} [${number(row.low)}, ${number(row.high)}]`],
-  ["chance", "what a map in random order scores", (row) => number(row.chance)],
-  ["between", "what clean maps of different samples score", (row) => number(row.between)],
-  ["adjusted", "(value - chance) / (1 - chance)", (row) => number(row.adjusted)],
-  ["specific", "(value - between) / (1 - between): 0 when an attacked map is as far from its own as another sample's", (row) => number(row.specific)],
-  ["distinct sets", "different clean top-k sets", (row) => String(row.distinct_top_sets)],
-  ["swapped", "samples with a feature out of the top k on the way", (row) => percent(row.swapped_share)],
-  ["flips", "samples whose class flipped on the way (such points are never kept)", (row) => percent(row.flips.share)],
-  ["|Δp|", "mean change of the predicted class's probability", (row) => number(row.sensitivity)],
-  ["evaluations", "gradient evaluations a sample", (row) => row.evaluations.toFixed(0)],
-  ["n", "samples", (row) => String(row.count)],
+const COLUMNS: Column<Row>[] = [
+  { name: "model", text: (row) => row.model },
+  { name: "attack", text: (row) => row.attack },
+  { name: "value", help: "mean over samples with its 95 % interval", text: (row) => `${number(row.mean)} [${number(row.low)}, ${number(row.high)}]`, value: (row) => row.mean },
+  { name: "chance", help: "what a map in random order scores", text: (row) => number(row.chance), value: (row) => row.chance },
+  { name: "between", help: "what clean maps of different samples score", text: (row) => number(row.between), value: (row) => row.between },
+  { name: "adjusted", help: "(value - chance) / (1 - chance)", text: (row) => number(row.adjusted), value: (row) => row.adjusted },
+  { name: "specific", help: "(value - between) / (1 - between): 0 when an attacked map is as far from its own as another sample's", text: (row) => number(row.specific), value: (row) => row.specific },
+  { name: "distinct sets", help: "different clean top-k sets", text: (row) => String(row.distinct_top_sets), value: (row) => row.distinct_top_sets },
+  { name: "swapped", help: "samples with a feature out of the top k on the way", text: (row) => percent(row.swapped_share), value: (row) => row.swapped_share },
+  { name: "flips", help: "samples whose class flipped on the way (such points are never kept)", text: (row) => percent(row.flips.share), value: (row) => row.flips.share },
+  { name: "|Δp|", help: "mean change of the predicted class's probability", text: (row) => number(row.sensitivity), value: (row) => row.sensitivity },
+  { name: "evaluations", help: "gradient evaluations a sample, on average: an attack stops where nothing is left to break", text: (row) => row.evaluations.toFixed(0), value: (row) => row.evaluations },
+  { name: "n", help: "samples", text: (row) => String(row.count), value: (row) => row.count },
 ];
 
-function levelTable(rows: Row[]): HTMLElement {
-  const head = COLUMNS.map(([name, title]) => h("th", title ? { title } : {}, name));
-  const body = rows.map((row) => h("tr", {}, ...COLUMNS.map(([, , text], column) => h("td", column < 2 ? {} : { class: "number" }, text(row)))));
-  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body)));
+// Attacks are only comparable at what they were allowed to spend: what the sample that held out longest took, where one did.
+const UNEQUAL = 1.5;
+
+function unequalBudgets(rows: Row[]): HTMLElement | null {
+  const unbroken = rows.filter((row) => row.most_evaluations != null && (row.direction === "lower" || (row.mean ?? 0) > 0));
+  const spent = unbroken.map((row) => row.most_evaluations as number);
+  const [least, most] = [Math.min(...spent), Math.max(...spent)];
+  if (!(most > UNEQUAL * least)) return null;
+  return h("p", { class: "note" }, `These attacks had different budgets, ${least} to ${most} gradient evaluations a sample: compare models under one attack rather than the attacks.`);
 }
 
 export function levels(run: Run): HTMLElement {
   const parts: HTMLElement[] = [];
   for (const [title, rows] of groupBy(run.results.rows, (row) => `${row.dataset}: ${row.explainer}, ${row.threat.norm} ≤ ${row.threat.epsilon}, ${row.metric}`)) {
-    parts.push(h("h3", {}, title), levelChart(rows), levelTable(rows));
+    parts.push(h("h3", {}, title), levelChart(rows), table(COLUMNS, rows));
+    const unequal = unequalBudgets(rows);
+    if (unequal) parts.push(unequal);
     const tied = Math.max(...rows.map((row) => row.tied_share));
     if (tied > 0) parts.push(h("p", { class: "warning" }, `In up to ${percent(tied)} of the samples the k-th value is tied with the next: there the order of the features decides, not the model.`));
   }

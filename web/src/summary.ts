@@ -1,6 +1,6 @@
 // The answer first: for each dataset and metric, which model's explanations hold, and whether that is worth anything.
 import type { Row, Run } from "./data";
-import { groupBy, h, number } from "./dom";
+import { groupBy, h, number, percent } from "./dom";
 
 // The row that is worst for the defender: an explanation holds no better than under the strongest attack that was run.
 export function strongest(rows: Row[]): Row {
@@ -14,6 +14,13 @@ export function strongest(rows: Row[]): Row {
 
 // Above this, the top features hardly depend on the input.
 const SAME_EVERYWHERE = 0.95;
+
+// Where the attacked explanation lies between another sample's (0) and its own (1).
+function fromAnother(row: Row): string {
+  if (row.specific == null) return "";
+  if (row.specific < 0) return `Attacked explanations are further from their own than another sample's are (specific ${number(row.specific)}).`;
+  return `That is ${percent(row.specific)} of the way from another sample's explanation to its own.`;
+}
 
 function verdict(rows: Row[]): HTMLElement {
   const models = [...groupBy(rows, (row) => row.model).values()].map(strongest);
@@ -30,9 +37,12 @@ function verdict(rows: Row[]): HTMLElement {
       `But two different inputs already score ${number(best.between)} against each other: its explanation is nearly the same for every input, and so trivially robust.`));
     if (informative.length > 0) {
       const next = informative[0];
-      items.push(h("p", {}, "Of the models whose explanations depend on the input, ", h("strong", {}, next.model), ` holds best: ${number(next.mean)} [${number(next.low)}, ${number(next.high)}] after ${next.attack}, ${number(next.specific)} of the way from another sample's explanation to its own.`));
+      items.push(h("p", {}, "Of the models whose explanations depend on the input, ", h("strong", {}, next.model), ` holds best: ${number(next.mean)} [${number(next.low)}, ${number(next.high)}] after ${next.attack}. ${fromAnother(next)}`));
     }
+  } else {
+    items.push(h("p", {}, fromAnother(best)));
   }
+  if (models.length === 1 && best.chance != null) items.push(h("p", {}, `A random map would score ${number(best.chance)}.`));
   if (models.length > 1) {
     const last = models[models.length - 1];
     items.push(h("p", {}, `Weakest: ${last.model}, ${number(last.mean)} [${number(last.low)}, ${number(last.high)}] after ${last.attack}; a random map would score ${number(last.chance)}.`));
@@ -45,6 +55,6 @@ export function summary(run: Run): HTMLElement {
     h("article", { class: "card" }, h("h3", {}, title), verdict(rows)));
   const gates = run.results.gates.map((gate) =>
     h("li", { class: gate.met ? "met" : "missed" }, `${gate.met ? "met" : "not met"}: `, h("code", {}, gate.gate),
-      gate.met ? "" : ` (${gate.rows.filter((row) => !row.met).map((row) => `${run.results.rows[row.row].model} ${number(row.value)}`).join(", ")})`));
+      gate.met ? "" : ` (${gate.rows.filter((row) => !row.met).map((row) => `${run.results.rows[row.row].model}, ${run.results.rows[row.row].attack}: ${number(row.value)}`).join("; ")})`));
   return h("section", {}, h("div", { class: "cards" }, ...cards), gates.length ? h("ul", { class: "gates" }, ...gates) : null);
 }
