@@ -33,7 +33,10 @@ class DeepLift final : public LayerExplainer {
       : LayerExplainer(options.canonical()),
         quantity_(parse_explained_quantity(options.word("target"))),
         baseline_(options, name()),
+        own_baselines_(options.word("baseline") == "blurred"),
         projection_(options, name()) {}
+
+  std::int64_t evaluations() const override { return own_baselines_ ? 2 : 1; }
 
   void check_task(const ExplainTask& task) const override {
     check(task.model);
@@ -60,6 +63,7 @@ class DeepLift final : public LayerExplainer {
 
   ExplainedQuantity quantity_;
   BaselineOption baseline_;
+  bool own_baselines_;  // each sample has its own, and its own run
   Projection projection_;
 };
 

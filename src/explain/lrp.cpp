@@ -7,7 +7,7 @@
 //
 // The other operations:
 //     activations         relevance passes; f(0) != 0 (softplus, sigmoid) counts as a bias: the share f(0) / f(z) stays there
-//     batch normalisation part of the layer before it (lrp_fold.h); standing alone, a layer of its own under the epsilon rule
+//     batch normalisation part of the layer before it (lrp_fold.h); standing alone its shift is a bias like any other
 //     sums, means, |u-v|  in proportion, under the epsilon rule: residual branches share by their values
 //     max pooling         to the maximum
 //     products            in proportion, half to each factor (Achtibat et al., AttnLRP, ICML 2024)
@@ -94,6 +94,9 @@ class Lrp final : public LayerExplainer {
     if (first_ == "box" && !(low_ < high_)) usage_error("{}: low is {}, high is {}; low must be below high", name(), low_, high_);
   }
 
+  // Both signs of weights, and of inputs, are a pass each.
+  std::int64_t evaluations() const override { return rule_ == "epsilon" ? 1 : 4; }
+
   void check_task(const ExplainTask& task) const override {
     check(task.model);
     if (projection_.applies(task)) check_projected(*task.model.network());
@@ -159,7 +162,8 @@ class Lrp final : public LayerExplainer {
     const Operation& operation = step.node().operation;
     if (is_layer(operation)) return {through_layer(step, pass)};
     if (pass.before[step.position()] && pass.multipliers) return step.pull(step.cotangent());
-    if (is_one_of<op::BatchNorm>(operation) && !pass.before[step.position()]) return {relevance_below(step, parameters_)};
+    const bool shifts = is_one_of<op::BatchNorm>(operation) && !pass.before[step.position()] && parameters_.absorb_bias;
+    if (shifts) return {relevance_below(step, parameters_)};
     if (is_one_of<op::Activation>(operation)) return {through_activation(step)};
     // One to one.
     if (is_one_of<op::Affine, op::Standardize, op::BatchNorm, op::Multiply, op::Abs>(operation)) return {step.cotangent()};

@@ -50,13 +50,14 @@ at::Tensor output_of_zero(const LayerStep& step) {
 }
 
 // s+ and s-: what z+ and z- hand down for each unit of theirs.
-std::pair<at::Tensor, at::Tensor> shares(const at::Tensor& relevance, const at::Tensor& z_plus, const at::Tensor& z_minus,
+std::pair<at::Tensor, at::Tensor> shares(const LayerStep& step, const at::Tensor& z_plus, const at::Tensor& z_minus,
                                          const LrpRule& rule) {
+  const at::Tensor& relevance = step.cotangent();
   if (rule.kind == LrpRule::Kind::kAlphaBeta) {
     return {rule.alpha * relevance / kept_from_zero(z_plus, rule.epsilon),
             (1 - rule.alpha) * relevance / kept_from_zero(z_minus, rule.epsilon)};
   }
-  const at::Tensor up = (z_plus + z_minus).detach() >= 0;
+  const at::Tensor up = step.value().detach() >= 0;  // with its bias, whether or not that has a share
   const at::Tensor favour_plus = at::where(up, 1 + rule.gamma, 1.0).to(relevance.scalar_type());
   const at::Tensor favour_minus = at::where(up, 1.0, 1 + rule.gamma).to(relevance.scalar_type());
   const at::Tensor s = relevance / kept_from_zero(favour_plus * z_plus + favour_minus * z_minus, rule.epsilon);
@@ -91,7 +92,7 @@ at::Tensor by_parts(const LayerStep& step, const LrpRule& rule) {
     z_plus = z_plus + bias.clamp_min(0);
     z_minus = z_minus + bias.clamp_max(0);
   }
-  const auto [s_plus, s_minus] = shares(step.cotangent(), z_plus, z_minus, rule);
+  const auto [s_plus, s_minus] = shares(step, z_plus, z_minus, rule);
   at::Tensor multipliers = above.positive.pull(s_plus)[0] + above.negative.pull(s_minus)[0];
   if (below) {
     multipliers = at::where(is_below, below->negative.pull(s_plus)[0] + below->positive.pull(s_minus)[0], multipliers);

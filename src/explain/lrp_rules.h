@@ -6,7 +6,7 @@
 //     epsilon     R_i = sum_j  z_ij / (z_j + epsilon sign z_j)  R_j
 //     gamma       R_i = sum_j  (z_ij + gamma z+_ij) / (z_j + gamma z+_j)  R_j          where z_j >= 0; with z- where z_j < 0
 //     alphabeta   R_i = sum_j  (alpha z+_ij / z+_j  -  beta z-_ij / z-_j)  R_j         beta = alpha - 1
-//     flat        R_i = sum_j  R_j / (inputs that j sees)                              first layer only
+//     flat        R_i = sum_j  R_j / (inputs that j sees, a Pad's too)                 first layer only
 //     box         R_i = sum_j  (z_ij - l_i w+_ij - h_i w-_ij) / (the same summed)  R_j  first layer only; l <= a <= h
 //
 // The bias takes its share and keeps it (bias=absorb), or is left out of the sums (bias=ignore). Every denominator is kept away

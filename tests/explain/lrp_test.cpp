@@ -166,6 +166,7 @@ TEST(Lrp, ConservesRelevanceWhereBiasesHaveNone) {
     const ExplainTask task = layer_task(*model, normal_tensor(shape, 40, at::kDouble).sigmoid());
     const at::Tensor logits = model->logits(task.inputs).gather(1, task.targets.unsqueeze(1)).squeeze(1);
     for (const char* rule : {"rule=epsilon", "rule=composite", "rule=gamma,first=flat"}) {
+      if (architecture == "residual" && std::string(rule).ends_with("flat")) continue;  // its padding gets a share
       const auto explainer = explainers().make(std::string("lrp(bias=ignore,epsilon=1e-14,") + rule + ")");
       const Explanation explanation = explainer->attribute(task);
       const double size = explanation.maps.flatten(1).abs().sum(1).max().item<double>();
