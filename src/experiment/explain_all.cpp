@@ -15,7 +15,12 @@ void check_job(const ExplainJob& job) {
                             .schema = &job.schema,
                             .baseline = job.baseline,
                             .background = job.background});
-  check_samples_apart(job.model, job.inputs);
+}
+
+// Logits of the first sample by itself, for holding the first tile's against.
+at::Tensor first_alone(const ExplainJob& job) {
+  const at::NoGradGuard no_grad;
+  return to_cpu(job.model.logits(inputs_for(job.inputs, {.begin = 0, .end = 1}, job.model))[0]);
 }
 
 ExplainedBatch explain_tile(const ExplainJob& job, const Reference& reference, const Tile& tile) {
@@ -76,11 +81,14 @@ at::Tensor predict(const Model& model, const at::Tensor& inputs, const Layout& l
 ExplainedBatch explain_all(const ExplainJob& job, const TileOptions& tiles, Progress* progress) {
   check_job(job);
   const Reference reference = reference_for(job.baseline, job.background, job.model);
+  const at::Tensor alone = first_alone(job);
   const std::int64_t samples = job.inputs.size(0);
   const std::int64_t size = tile_size(tiles, job.schema.layout);
   std::vector<ExplainedBatch> parts(static_cast<std::size_t>(tile_count(samples, size)));
   for_each_tile(samples, size, threads_for(job.model, tiles.threads), [&](const Tile& tile) {
-    parts[static_cast<std::size_t>(tile.index)] = explain_tile(job, reference, tile);
+    ExplainedBatch& part = parts[static_cast<std::size_t>(tile.index)];
+    part = explain_tile(job, reference, tile);
+    if (tile.index == 0) check_same_logits(job.model, alone, part.logits[0]);
     if (progress != nullptr) progress->advance(tile.size());
   });
   ExplainedBatch whole = join(parts);

@@ -33,5 +33,7 @@ void check_maps(const at::Tensor& maps, const std::string& explainer, const std:
 
 // What a sample gets must not depend on the samples beside it, or results would depend on the tile. Throws kInput.
 void check_samples_apart(const Model& model, const at::Tensor& inputs);
+// The same from logits that are there already: a sample's own, [classes], by itself and among others.
+void check_same_logits(const Model& model, const at::Tensor& alone, const at::Tensor& among_others);
 
 }  // namespace holdfast

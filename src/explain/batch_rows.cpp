@@ -26,7 +26,7 @@ std::int64_t copies_of(Pass pass) {
 constexpr std::int64_t kOpaqueCopies = 256;
 // Activations beyond this stream through memory instead of the cache; fewer rows than kBusyRows waste calls.
 constexpr std::int64_t kCacheBytes = std::int64_t{8} << 20;
-constexpr std::int64_t kBusyRows = 16;
+constexpr std::int64_t kBusyRows = 32;
 
 std::int64_t activation_bytes(const ExplainTask& task) {
   const at::Tensor sample = task.inputs.slice(0, 0, 1).detach();

@@ -72,9 +72,20 @@ double largest(std::span<const double> values) {
   return result > 0 ? result : 1;
 }
 
+// The 99.5th percentile of magnitudes, of maps large enough for one; the largest where that is 0.
+double full_colour(std::span<const double> values) {
+  constexpr std::size_t kEnough = 1000;
+  if (values.size() < kEnough) return largest(values);
+  std::vector<double> sizes(values.size());
+  std::transform(values.begin(), values.end(), sizes.begin(), [](double value) { return std::abs(value); });
+  const auto place = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() * 995 / 1000);
+  std::nth_element(sizes.begin(), place, sizes.end());
+  return *place > 0 ? *place : largest(values);
+}
+
 // A feature's value as it is shown: the root of its share of the largest, with its sign.
 double shown(const FoldedMap& map, std::int64_t feature) {
-  const double share = map.values[static_cast<std::size_t>(feature)] / map.largest;
+  const double share = std::clamp(map.values[static_cast<std::size_t>(feature)] / map.largest, -1.0, 1.0);
   return std::copysign(std::sqrt(std::abs(share)), share);
 }
 
@@ -128,16 +139,17 @@ FoldedMap fold_for_picture(const Layout& layout, std::span<const double> map) {
   const auto area = static_cast<std::size_t>(layout.side_features());
   const auto channels = static_cast<std::size_t>(layout.channels);
   for (std::size_t i = 0; i < map.size(); ++i) folded.values[i / (area * channels) * area + i % area] += map[i];
-  folded.largest = largest(folded.values);
+  folded.largest = full_colour(folded.values);
+  folded.cut = largest(folded.values) > folded.largest;
   return folded;
 }
 
 Image draw_map_grid(const Layout& layout, const FoldedMap& map) {
-  if (!map.with_signs) return draw_heat(layout, map.values);
   const Canvas canvas(layout);
-  Image image = canvas.blank(diverging(0));
+  const auto colour = [&](double value) { return map.with_signs ? diverging(value) : sequential(value); };
+  Image image = canvas.blank(colour(0));
   for (std::int64_t feature = 0; feature < layout.features(); ++feature)
-    canvas.paint(image, feature, diverging(shown(map, feature)));
+    canvas.paint(image, feature, colour(shown(map, feature)));
   return image;
 }
 

@@ -22,9 +22,11 @@ Image draw_heat(const Layout& layout, std::span<const double> folded);
 struct FoldedMap {
   std::vector<double> values;  // channels summed
   bool with_signs = false;
-  double largest = 0;  // magnitude
+  double largest = 0;  // magnitude that has the full colour
+  bool cut = false;    // some are larger
 };
-// With signs where any value is negative.
+// With signs where any value is negative. On large maps the full colour is that of the 99.5th percentile: a few pixels would
+// leave all others pale.
 FoldedMap fold_for_picture(const Layout& layout, std::span<const double> map);
 Image draw_map_grid(const Layout& layout, const FoldedMap& map);
 // The map over the input in grey: the larger a value, the less of the input is left.

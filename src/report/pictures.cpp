@@ -28,7 +28,8 @@ struct Panel {
 
 // From the smallest to the largest colour, with the values at the ends.
 void draw_legend(Canvas& canvas, std::int64_t middle, std::int64_t left, std::int64_t width, const FoldedMap& map) {
-  const std::string low = map.with_signs ? fmt::format("{:.2g}", -map.largest) : "0", high = fmt::format("{:.2g}", map.largest);
+  const std::string low = map.with_signs ? fmt::format("{:.2g}", -map.largest) : "0";
+  const std::string high = fmt::format("{:.2g}{}", map.largest, map.cut ? "+" : "");
   const std::int64_t from = left + Canvas::text_width(low, kTextSize) + 6;
   const std::int64_t to = left + width - Canvas::text_width(high, kTextSize) - 6;
   canvas.text(middle, left, low, kTextSize, kInk);
@@ -67,7 +68,7 @@ Image draw_grid(std::span<const double> input, std::span<const double> map, cons
   return canvas.image();
 }
 
-// "age = 39", in the units from before the encoding where the schema knows them.
+// "age: 39", in the units from before the encoding where the schema knows them.
 std::string labelled(const Schema& schema, std::span<const double> input, std::int64_t feature) {
   const auto at = static_cast<std::size_t>(feature);
   double value = input[at];
@@ -76,7 +77,7 @@ std::string labelled(const Schema& schema, std::span<const double> input, std::i
     const double share = (value - known.low) / (known.high - known.low);
     value = known.original->first + share * (known.original->second - known.original->first);
   }
-  return fmt::format("{} = {:.4g}", schema.feature_name(feature), value);
+  return fmt::format("{}: {:.4g}", schema.feature_name(feature), value);
 }
 
 // The features with the largest magnitude, the longest bar first. Signed maps go both ways from an axis, in the colours of heat
