@@ -6,6 +6,13 @@
 namespace holdfast {
 
 void add_random(Registry<Attack>& registry);
+void add_random_sign(Registry<Attack>& registry);
 void add_er(Registry<Attack>& registry);
+void add_mse(Registry<Attack>& registry);
+void add_top_t(Registry<Attack>& registry);
+void add_mass_center(Registry<Attack>& registry);
+void add_target(Registry<Attack>& registry);
+void add_lens(Registry<Attack>& registry);
+void add_multi(Registry<Attack>& registry);
 
 }  // namespace holdfast

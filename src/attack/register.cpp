@@ -6,7 +6,14 @@ namespace {
 Registry<Attack> builtin_attacks() {
   Registry<Attack> registry("attack");
   add_random(registry);
+  add_random_sign(registry);
   add_er(registry);
+  add_mse(registry);
+  add_top_t(registry);
+  add_mass_center(registry);
+  add_target(registry);
+  add_lens(registry);
+  add_multi(registry);
   return registry;
 }
 

@@ -111,6 +111,9 @@ void shrink_l1(std::int64_t n, const Number* clean, double epsilon, Number* poin
   }
 }
 
+// What rounding may put outside; a step that is brought back from farther away was projected.
+constexpr double kRounding = 1e-6;
+
 // Returns whether any element was outside.
 template <class Number>
 bool clamp_linf(std::int64_t n, const Number* clean, double epsilon, Number* point) {
@@ -119,7 +122,7 @@ bool clamp_linf(std::int64_t n, const Number* clean, double epsilon, Number* poi
     const double origin = static_cast<double>(clean[i]);
     const double difference = static_cast<double>(point[i]) - origin;
     if (std::abs(difference) <= epsilon) continue;
-    outside = true;
+    outside |= std::abs(difference) > epsilon + kRounding * std::max(epsilon, std::abs(origin));
     point[i] = static_cast<Number>(origin + std::copysign(epsilon, difference));
     // The sum was rounded, perhaps outwards.
     if (std::abs(static_cast<double>(point[i]) - origin) > epsilon) point[i] = std::nextafter(point[i], clean[i]);
@@ -209,7 +212,7 @@ void project(const Bounds& bounds, Shape shape, const Number* clean, Number* poi
       const double size = distance(bounds.norm, shape.n, clean, points);
       if (size > bounds.epsilon) {
         into_ball(bounds, size, shape.n, clean, points);
-        outside = true;
+        outside |= size > bounds.epsilon * (1 + kRounding);
       }
     }
     if (moved != nullptr) moved[row] = outside;

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast {
 namespace {
+
+// What rounding may add to a change of a probability.
+constexpr double kProbabilityTolerance = 1e-6;
 
 at::Tensor plain_rows(const at::Tensor& tensor) {
   return tensor.detach().cpu().to(at::kDouble).reshape({tensor.size(0), -1}).contiguous();
@@ -19,6 +23,11 @@ class Verifier {
   Verifier(const ThreatModel& threat, const at::Tensor& sample_ids, const std::string& attack)
       : threat_(threat), ids_(sample_ids.cpu()), attack_(attack) {
     if (threat.frozen.defined()) frozen_ = threat.frozen.cpu().contiguous();
+    if (!threat.valid) return;
+    in_group_.assign(threat.valid->low.size(), false);
+    for (const auto& group : threat.valid->groups) {
+      for (const std::int64_t column : group) in_group_[static_cast<std::size_t>(column)] = true;
+    }
   }
 
   template <class... Args>
@@ -42,21 +51,59 @@ class Verifier {
     if (size > threat_.epsilon * (1 + kBallTolerance)) {
       fail(row, "moved by {} in {}, epsilon is {}", size, to_string(threat_.norm), threat_.epsilon);
     }
+    if (threat_.non_negative) check_signs(row, clean, perturbed, n);
+    if (threat_.valid) check_levels(row, clean, perturbed);
     return size;
   }
 
  private:
   void check_element(std::int64_t row, std::int64_t i, double value) const {
     if (frozen_.defined() && frozen_.data_ptr<bool>()[i]) fail(row, "moved element {}, which is frozen", i);
-    if (!threat_.box) return;
-    const auto [low, high] = *threat_.box;
+    if (threat_.box) check_range(row, i, value, *threat_.box, "the box");
+    if (threat_.valid && !in_group_[static_cast<std::size_t>(i)]) check_number(row, i, value);
+  }
+
+  void check_range(std::int64_t row, std::int64_t i, double value, std::pair<double, double> range, const char* what) const {
+    const auto [low, high] = range;
     const double slack = kBallTolerance * std::max(std::abs(low), std::abs(high));
     if (value < low - slack || value > high + slack)
-      fail(row, "has element {} at {}, outside the box {} to {}", i, value, low, high);
+      fail(row, "has element {} at {}, outside {} {} to {}", i, value, what, low, high);
+  }
+
+  void check_number(std::int64_t row, std::int64_t i, double value) const {
+    const auto at = static_cast<std::size_t>(i);
+    const double low = threat_.valid->low[at], high = threat_.valid->high[at], step = threat_.valid->step[at];
+    check_range(row, i, value, {low, high}, "its range");
+    if (step == 0) return;
+    const double off = std::abs(std::remainder(value - low, step));
+    if (off > kBallTolerance * std::max({std::abs(low), std::abs(high), step}))
+      fail(row, "has element {} at {}, which is not {} plus a multiple of {}", i, value, low, step);
+  }
+
+  // A group that moved at all has one column at 1 and the others at 0.
+  void check_levels(std::int64_t row, const double* clean, const double* perturbed) const {
+    for (const auto& group : threat_.valid->groups) {
+      std::int64_t moved = 0, ones = 0, zeros = 0;
+      for (const std::int64_t column : group) {
+        moved += perturbed[column] != clean[column];
+        ones += perturbed[column] == 1;
+        zeros += perturbed[column] == 0;
+      }
+      if (moved > 0 && (ones != 1 || ones + zeros != static_cast<std::int64_t>(group.size())))
+        fail(row, "is no valid row: the one-hot group of element {} has {} columns at 1 and {} at 0", group[0], ones, zeros);
+    }
+  }
+
+  void check_signs(std::int64_t row, const double* clean, const double* perturbed, std::int64_t n) const {
+    if (std::any_of(clean, clean + n, [](double value) { return value < 0; })) return;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (perturbed[i] < 0) fail(row, "has element {} at {}; the clean sample has no negative ones", i, perturbed[i]);
+    }
   }
 
   const ThreatModel& threat_;
   at::Tensor ids_, frozen_;
+  std::vector<bool> in_group_;
   const std::string& attack_;
 };
 
@@ -74,6 +121,13 @@ Reading read(const double* logits, std::int64_t classes, std::int64_t chosen) {
   return reading;
 }
 
+// Softmax probability of a class.
+double probability(const double* logits, std::int64_t classes, std::int64_t chosen) {
+  double sum = 0;
+  for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(logits[c] - logits[chosen]);
+  return 1 / sum;
+}
+
 }  // namespace
 
 Verification verify(const Model& model, const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& perturbed,
@@ -84,6 +138,7 @@ Verification verify(const Model& model, const ThreatModel& threat, const at::Ten
   const at::Tensor before = plain_rows(clean), after = plain_rows(perturbed);
   const std::unique_ptr<Model> exact = model.capabilities().float64 ? model.in_double() : nullptr;
   const at::Tensor clean_logits = plain_rows(model.logits(clean));
+  const at::Tensor origin = exact ? plain_rows(exact->logits(clean.to(at::kDouble))) : clean_logits;
   const at::Tensor logits = plain_rows(exact ? exact->logits(perturbed.to(at::kDouble)) : model.logits(perturbed));
 
   Verification result{.smallest_margin = std::numeric_limits<double>::infinity(), .in_double = exact != nullptr};
@@ -100,6 +155,11 @@ Verification verify(const Model& model, const ThreatModel& threat, const at::Ten
                     reading.margin, kVerifiedMargin);
     }
     result.smallest_margin = std::min(result.smallest_margin, reading.margin);
+    const double change = std::abs(probability(logits.data_ptr<double>() + row * classes, classes, expected) -
+                                   probability(origin.data_ptr<double>() + row * classes, classes, expected));
+    if (threat.tolerance && change > *threat.tolerance + kProbabilityTolerance)
+      verifier.fail(row, "has its class's probability moved by {}, the tolerance is {}", change, *threat.tolerance);
+    result.largest_change = std::max(result.largest_change, change);
   }
   return result;
 }

@@ -37,8 +37,16 @@ Json sample_json(const CellResult& result, const at::Tensor& before, const at::T
             {"first_swap", sample.first_swap < 0 ? Json() : Json(sample.first_swap)},
             {"label_flips", sample.label_flips},
             {"evaluations", sample.evaluations},
-            {"iteration", sample.iteration}};
-  if (trace) json["trace"] = sample.trace;
+            {"iteration", sample.iteration},
+            {"projections", sample.projections},
+            {"non_finite", sample.non_finite},
+            {"clean_margin", sample.clean_margin},
+            {"margin", sample.margin}};
+  if (!sample.component.empty()) json["component"] = sample.component;
+  if (trace) {
+    json["trace"] = sample.trace;
+    json["trace_evaluations"] = sample.trace_evaluations;
+  }
   return json;
 }
 
@@ -96,8 +104,8 @@ void run(const Flags& flags) {
   const std::unique_ptr<Metric> metric = metrics().make(flags.attack.metrics.back());
   check_writable_folder(flags.out);
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());
-  const ThreatModel threat =
-      ThreatModel::make(parse_norm(flags.attack.norm), flags.attack.parsed_epsilon(), flags.attack.parsed_box(), subject.schema);
+  const ThreatModel threat = ThreatModel::make(parse_norm(flags.attack.norm), flags.attack.parsed_epsilon(),
+                                               flags.attack.parsed_box(), subject.schema, flags.attack.parsed_threat());
   check_data({.name = flags.subject.inputs,
               .inputs = subject.inputs,
               .schema = subject.schema,

@@ -158,6 +158,12 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
   command.add_option("--norm", norm, "Norm of the ball")->check(CLI::IsMember({"l2", "linf", "l1"}))->capture_default_str();
   command.add_option("--epsilon", epsilon, "Radius of the ball, in the units of the inputs")->required(required);
   command.add_option("--box", box, "Range of valid values, LO,HI");
+  command.add_flag("--valid", valid, "Tables: only valid rows; ranges, steps and one-hot groups of the schema hold");
+  command.add_option("--sides", sides, "Pairs: which side may be perturbed")
+      ->check(CLI::IsMember({"both", "first", "second"}))
+      ->capture_default_str();
+  command.add_flag("--negative-weights", negative_weights, "Graphs: edges may become negative in samples without negative ones");
+  command.add_option("--tolerance", tolerance, "How far the predicted class's probability may move; default: as far as it likes");
   command.add_option("--select", select, "Which iterate to keep: the worst for the defender, or the last as the papers do")
       ->check(CLI::IsMember({"worst", "last"}))
       ->capture_default_str();
@@ -165,6 +171,12 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
 
 double AttackFlags::parsed_epsilon() const {
   return parse_real(epsilon, "--epsilon");
+}
+
+ThreatOptions AttackFlags::parsed_threat() const {
+  ThreatOptions options{.valid = valid, .sides = parse_sides(sides), .negative_weights = negative_weights};
+  if (!tolerance.empty()) options.tolerance = parse_real(tolerance, "--tolerance");
+  return options;
 }
 
 std::optional<std::pair<double, double>> AttackFlags::parsed_box() const {

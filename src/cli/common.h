@@ -51,7 +51,7 @@ struct Subject {
 // Loads and checks that the parts fit each other. `allow_non_finite`: audit counts such samples instead.
 Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_non_finite = false);
 
-// --explainer, --attack, --norm, --epsilon, --box, --metric, --select.
+// --explainer, --attack, --norm, --epsilon, --box, --valid, --sides, --negative-weights, --tolerance, --metric, --select.
 struct AttackFlags {
   std::vector<std::string> explainers{"saliency"};
   std::vector<std::string> attacks{"er"};
@@ -59,12 +59,16 @@ struct AttackFlags {
   std::string norm = "l2";
   std::string epsilon;
   std::string box;
+  bool valid = false, negative_weights = false;
+  std::string sides = "both";
+  std::string tolerance;
   std::string select = "worst";
 
   // `repeated`: explainers, attacks and metrics may be given several times.
   void add_to(CLI::App& command, bool required, bool repeated);
   double parsed_epsilon() const;
   std::optional<std::pair<double, double>> parsed_box() const;
+  ThreatOptions parsed_threat() const;
   Select parsed_select() const { return select == "last" ? Select::kLast : Select::kWorst; }
 };
 

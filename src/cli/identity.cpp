@@ -18,6 +18,10 @@ Json identity_of(const SubjectFlags& subject, const AttackFlags& attack, const C
               {"norm", attack.norm},
               {"epsilon", attack.parsed_epsilon()},
               {"box", attack.box},
+              {"valid", attack.valid},
+              {"sides", attack.sides},
+              {"negative_weights", attack.negative_weights},
+              {"tolerance", attack.tolerance},
               {"select", attack.select},
               {"seed", common.seed}};
   config.update(more);

@@ -10,6 +10,15 @@
 
 namespace holdfast::testing_support {
 
+// The same network for images: their pixels one after the other go into it.
+inline Network for_images(const Network& network) {
+  Network flat;
+  flat.add("input", op::Input{});
+  flat.add("flat", op::Flatten{});
+  for (std::size_t i = 1; i < network.nodes().size(); ++i) flat.add(network.nodes()[i].name, network.nodes()[i].operation);
+  return flat;
+}
+
 struct AttackCase {
   std::unique_ptr<Model> model = mlp_model();
   std::string explainer = "saliency";

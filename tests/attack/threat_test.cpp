@@ -108,6 +108,71 @@ TEST(Threat, RefusesWhatMakesNoSense) {
   EXPECT_EQ(parse_norm("linf"), Norm::kLinf);
 }
 
+TEST(Threat, OneSideOfAPairMayStay) {
+  const Schema pairs = Schema::of(Layout::vector(3, 2));
+  const at::Tensor clean = normal_tensor({4, 2, 3}, 20), far = clean + 9;
+  for (const Sides sides : {Sides::kFirst, Sides::kSecond}) {
+    const ThreatModel model = ThreatModel::make(Norm::kL2, 1, std::nullopt, pairs, {.sides = sides});
+    const at::Tensor move = model.project(far, clean) - clean;
+    const std::int64_t moves = sides == Sides::kFirst ? 0 : 1;
+    EXPECT_GT(move.select(1, moves).abs().min().item<double>(), 0.5);
+    EXPECT_EQ(move.select(1, 1 - moves).abs().max().item<double>(), 0);
+    EXPECT_EQ(to_json(model)["sides"], to_string(sides));
+  }
+  EXPECT_FALSE(ThreatModel::make(Norm::kL2, 1, std::nullopt, pairs).frozen.defined()) << "both, unless asked";
+  EXPECT_ERROR(ThreatModel::make(Norm::kL2, 1, std::nullopt, Schema::of(Layout::vector(6)), {.sides = Sides::kFirst}), kUsage,
+               "sides=first: the samples are no pairs");
+  EXPECT_EQ(parse_sides("second"), Sides::kSecond);
+  EXPECT_ERROR(parse_sides("left"), kUsage, "unknown sides 'left'");
+}
+
+TEST(Threat, GraphsWithoutNegativeWeightsGetNone) {
+  Schema schema = Schema::of(Layout::graph(4));
+  const at::Tensor clean = torch::tensor({{0.0f, 1.0f, 0.0f, 2.0f, 0.0f, 1.0f}, {-1.0f, 1.0f, 0.0f, 2.0f, 0.0f, 1.0f}});
+  const at::Tensor points = ThreatModel::make(Norm::kLinf, 0.5, std::nullopt, schema).project(clean - 0.5, clean);
+  EXPECT_TRUE(at::equal(points[0], torch::tensor({0.0f, 0.5f, 0.0f, 1.5f, 0.0f, 0.5f})));
+  EXPECT_TRUE(at::equal(points[1], clean[1] - 0.5)) << "a graph with negative weights is of another kind";
+  const auto non_negative = [&](const ThreatOptions& options) {
+    return ThreatModel::make(Norm::kLinf, 0.5, std::nullopt, schema, options).non_negative;
+  };
+  EXPECT_TRUE(non_negative({}));
+  EXPECT_FALSE(non_negative({.negative_weights = true}));
+  schema.range = std::pair(-1.0, 1.0);
+  EXPECT_FALSE(non_negative({})) << "the data has negative weights";
+  EXPECT_FALSE(threat(Norm::kL2, 1).non_negative) << "vectors";
+}
+
+// Where the rounding is decided is shown in valid_test.cpp.
+TEST(Threat, ValidRowsComeFromTheSchema) {
+  Schema schema = Schema::of(Layout::vector(4));
+  schema.features = {{.name = "red"}, {.name = "green"}, {.name = "age", .step = 0.25}, {.name = "income"}};
+  schema.groups = {{.name = "color", .columns = {0, 1}}};
+  const ThreatModel model = ThreatModel::make(Norm::kL2, 1.6, std::nullopt, schema, {.valid = true});
+  const at::Tensor clean = torch::tensor({{1.0f, 0.0f, 0.5f, 0.3f}});
+  const at::Tensor between = model.project(torch::tensor({{0.2f, 0.9f, 0.6f, 7.0f}}), clean);
+  EXPECT_LE(between[0][3].item<double>(), 1) << "walks stay in the ranges";
+  EXPECT_GT(between[0][2].item<double>(), 0.5) << "and off the grid";
+  const at::Tensor row = model.admit(between, clean);
+  EXPECT_TRUE(at::equal(row.slice(1, 0, 3), torch::tensor({{0.0f, 1.0f, 0.5f}})));
+  EXPECT_TRUE(at::equal(model.admit(row, clean), row));
+  EXPECT_EQ(to_json(model)["valid"], true);
+
+  EXPECT_TRUE(at::equal(threat(Norm::kL2, 1).admit(between, clean), between)) << "not asked for";
+  EXPECT_ERROR(ThreatModel::make(Norm::kL2, 1, std::nullopt, Schema::of(Layout::vector(4)), {.valid = true}), kUsage,
+               "valid rows need a schema with features");
+  EXPECT_ERROR(ThreatModel::make(Norm::kL2, 1, {{0.1, 1}}, schema, {.valid = true}), kUsage,
+               "box 0.1,1: valid rows have 0 and 1 in their one-hot groups; the box must hold both");
+}
+
+TEST(Threat, ToleranceIsAShareOfProbability) {
+  const auto with = [](double tolerance) {
+    return ThreatModel::make(Norm::kL2, 1, std::nullopt, Schema::of(Layout::vector(6)), {.tolerance = tolerance});
+  };
+  EXPECT_EQ(to_json(with(0.05))["tolerance"], 0.05);
+  EXPECT_ERROR(with(0), kUsage, "tolerance is 0; it must be above 0 and at most 1");
+  EXPECT_ERROR(with(NAN), kUsage, "tolerance is nan");
+}
+
 TEST(Threat, IsWrittenAsJson) {
   EXPECT_EQ(to_json(threat(Norm::kL2, 0.5)).dump(), R"({"norm":"l2","epsilon":0.5,"box":null})");
   EXPECT_EQ(to_json(threat(Norm::kLinf, 0.5, {{0, 1}})).dump(), R"({"norm":"linf","epsilon":0.5,"box":[0.0,1.0]})");

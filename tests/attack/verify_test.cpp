@@ -68,6 +68,48 @@ TEST_F(VerifyTest, FindsANumberThatIsNone) {
   EXPECT_ERROR(check(rows(NAN, 0)), kBug, "element 0 that is not finite");
 }
 
+// Element 0 goes by steps of 0.25; 1 and 2 are the columns of a one-hot group.
+TEST_F(VerifyTest, FindsARowThatIsNotValid) {
+  clean_ = torch::tensor({{0.0f, 0.0f, 1.0f}, {0.0f, 0.0f, 1.0f}});
+  ThreatModel threat{.norm = Norm::kLinf, .epsilon = 1};
+  threat.valid = ValidRows{.groups = {{1, 2}}, .low = {0, 0, 0}, .high = {0.75, 1, 1}, .step = {0.25, 0, 0}};
+  const auto check_row = [&](std::initializer_list<float> row) {
+    const at::Tensor perturbed = at::stack({clean_[0], torch::tensor(at::ArrayRef<float>(row))});
+    return verify(*model_, threat, clean_, perturbed, torch::tensor({41L, 42L}, at::kLong), "test");
+  };
+  EXPECT_EQ(check_row({0.5f, 0, 1}).moved, 1);
+  EXPECT_EQ(check_row({0.5f, 1, 0}).moved, 1);
+  EXPECT_ERROR(check_row({0.4f, 0, 1}), kBug, "sample 42 has element 0 at 0.4");
+  EXPECT_ERROR(check_row({0.4f, 0, 1}), kBug, "which is not 0 plus a multiple of 0.25");
+  EXPECT_ERROR(check_row({1, 0, 1}), kBug, "has element 0 at 1, outside its range 0 to 0.75");
+  EXPECT_ERROR(check_row({0, 1, 1}), kBug, "is no valid row: the one-hot group of element 1 has 2 columns at 1 and 0 at 0");
+  EXPECT_ERROR(check_row({0, 0, 0}), kBug, "has 0 columns at 1 and 2 at 0");
+  EXPECT_ERROR(check_row({0, 0.01f, 1}), kBug, "has 1 columns at 1 and 0 at 0");
+  clean_ = torch::tensor({{0.1f, 0.5f, 0.5f}, {0.1f, 0.5f, 0.5f}});
+  EXPECT_EQ(check_row({0.25f, 0.5f, 0.5f}).moved, 1) << "a group that stays as it was is no fault of an attack";
+}
+
+TEST_F(VerifyTest, FindsANegativeWeightWhereThereWasNone) {
+  ThreatModel threat{.norm = Norm::kLinf, .epsilon = 1, .non_negative = true};
+  const auto check_row = [&](double a) {
+    return verify(*model_, threat, clean_, rows(a, 0.1), torch::tensor({41L, 42L}), "test");
+  };
+  EXPECT_NO_THROW(check_row(0.1));
+  EXPECT_ERROR(check_row(-0.1), kBug, "has element 0 at -0.1");
+  clean_[1][2] = -1;
+  EXPECT_NO_THROW(check_row(-0.1));
+}
+
+// p = 1 / (1 + exp(-1 - x_0)): .731 at 0.
+TEST_F(VerifyTest, FindsAProbabilityOutOfTolerance) {
+  ThreatModel threat{.epsilon = 2, .tolerance = 0.05};
+  const auto check_row = [&](double a) { return verify(*model_, threat, clean_, rows(a, 0), torch::tensor({41L, 42L}), "test"); };
+  EXPECT_NEAR(check_row(0.2).largest_change, 1 / (1 + std::exp(-1.2)) - 1 / (1 + std::exp(-1.0)), 1e-7);
+  EXPECT_ERROR(check_row(0.3), kBug, "sample 42 has its class's probability moved by 0.05");
+  threat.tolerance.reset();
+  EXPECT_NO_THROW(check_row(0.3));
+}
+
 // Clean inputs on the boundary are no fault of an attack.
 TEST_F(VerifyTest, AcceptsAnUnmovedInputWithoutMargin) {
   clean_ = torch::tensor({{-1.0f, 0.0f, 0.0f}, {-1.0f, 0.0f, 0.0f}});
