@@ -1,0 +1,111 @@
+"""Audits from a configuration: a grid of datasets, models and attacks, gates, and going on after an interruption."""
+
+import json
+import time
+
+import pytest
+from conftest import interrupt
+
+CONFIG = """
+title = "grid"
+samples = 12
+attacks = ["random(samples=20)", "er(steps=10)"]
+metrics = ["top_k(k=3)"]
+gates = ["top_k(k=3)>=0"]
+[threat]
+epsilon = 0.4
+
+[[dataset]]
+name = "synthetic(samples=200)"
+[[dataset]]
+name = "synthetic(samples=100,linear=2)"
+label = "small"
+part = "train"
+samples = 1000
+[dataset.threat]
+norm = "linf"
+epsilon = 0.1
+
+[[model]]
+name = "net"
+dataset = "synthetic"
+architecture = "mlp(hidden=8)"
+[model.train]
+epochs = 2
+[[model]]
+name = "other"
+dataset = "small"
+architecture = "linear"
+[model.train]
+epochs = 2
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "audit.toml").write_text(CONFIG)
+    return ["audit", "audit.toml"]
+
+
+def test_every_model_meets_every_attack_on_its_own_data(holdfast, config, tmp_path):
+    results = holdfast.json(*config, "--out", "run", "--json")
+    assert [(row["model"], row["dataset"], row["attack"], row["count"]) for row in results["rows"]] == [
+        ("net", "synthetic", "random(samples=20)", 12),
+        ("net", "synthetic", "er(steps=10)", 12),
+        ("other", "small", "random(samples=20)", 60),
+        ("other", "small", "er(steps=10)", 60),
+    ]
+    assert [row["threat"]["norm"] for row in results["rows"]] == ["l2", "l2", "linf", "linf"]
+    assert [row["threat"]["epsilon"] for row in results["rows"]] == [0.4, 0.4, 0.1, 0.1]
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    for dataset, samples, available in zip(manifest["datasets"], [12, 60], [40, 60], strict=True):
+        assert dataset["samples"] == samples
+        assert dataset["excluded"] == [{"reason": "not finite", "count": 0}]
+        assert f"the first {samples} of {available}" in dataset["notes"][-1]
+
+
+def test_gates_of_the_file_and_of_the_flags_both_count(holdfast, config, tmp_path):
+    holdfast(*config, "--out", "run")
+    done = holdfast(*config, "--gate", "top_k(k=3).low>=0.99", "--gate", "top_k(k=3)<=1", "--out", "run", code=1)
+    gates = json.loads((tmp_path / "run" / "results.json").read_text())["gates"]
+    assert [(gate["gate"], gate["met"]) for gate in gates] == [
+        ("top_k(k=3)>=0", True),
+        ("top_k(k=3).low>=0.99", False),
+        ("top_k(k=3)<=1", True),
+    ]
+    assert all(len(gate["rows"]) == 4 for gate in gates)
+    assert "NOT MET top_k(k=3).low>=0.99" in done.stdout
+
+
+def test_explainers_compare_with_training_rows(holdfast, config, tmp_path):
+    """A background is needed; a configuration's datasets have one."""
+    shap = ["--set", 'explainers=["gradient_shap"]', "--set", 'attacks=["random(samples=3)"]']
+    results = holdfast.json(*config, *shap, "--out", "run", "--json")
+    assert all(row["explainer"].startswith("gradient_shap") for row in results["rows"])
+
+
+def test_interrupted_between_cells_it_ends_with_the_same_bytes(holdfast, config, tmp_path):
+    slow = [*config, "--set", "samples=40", "--set", 'attacks=["random(samples=20)","er(steps=400)"]', "--tile", "4"]
+    process = holdfast.start(*slow, "--threads", "1", "--out", "broken")
+    tiles = tmp_path / "broken" / "tiles"
+    deadline = time.monotonic() + 60
+    while not list((tiles / "0001").glob("*.safetensors")):  # the first cell is done, the second is not
+        assert time.monotonic() < deadline and process.poll() is None, "the run ended before it could be interrupted"
+        time.sleep(0.005)
+    interrupt(process)
+    assert process.returncode == 3
+    assert len(list((tiles / "0000").iterdir())) == 10 and len(list((tiles / "0001").iterdir())) < 10
+    assert not (tiles / "0002").exists()
+    holdfast(*slow, "--threads", "2", "--out", "broken")
+    holdfast(*slow, "--threads", "2", "--out", "whole")
+    for name in ["results.json", "samples.csv", "models/net/model.safetensors", "arrays/0003/perturbed.npy"]:
+        assert (tmp_path / "broken" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    assert not tiles.exists()
+
+
+def test_a_changed_configuration_is_another_run(holdfast, config, tmp_path):
+    holdfast(*config, "--out", "run")
+    holdfast.fails(*config, "--set", "samples=13", "--out", "run", saying=["another run", "samples"])
+    holdfast.fails(*config, "--set", "model.0.train.epochs=3", "--out", "run", saying=["another run", "epochs"])
+    said = holdfast(*config, "--set", 'gates=["top_k(k=3)<=1"]', "--out", "run").stderr
+    assert "complete" in said
