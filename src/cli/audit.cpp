@@ -10,6 +10,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/experiment/audit_config.h"
 #include "holdfast/experiment/run_folder.h"
+#include "holdfast/measure/measure.h"
 #include "holdfast/report/html.h"
 #include "holdfast/report/junit.h"
 #include "holdfast/report/text_table.h"
@@ -23,7 +24,7 @@ struct Flags {
   SubjectFlags subject;
   AttackFlags attack;
   std::string config, out, labels, title = "audit";
-  std::vector<std::string> set, gates;
+  std::vector<std::string> set, gates, measures;
   bool json = false;
   const CLI::App* command = nullptr;
 
@@ -56,13 +57,16 @@ Request from_config(const Flags& flags) {
           [&flags, config, device] { return prepare_audit(config, flags.out, flags.common.tiles(), device); }};
 }
 
-Trial trial_of(const AttackFlags& attack) {
+Trial trial_of(const Flags& flags) {
+  const AttackFlags& attack = flags.attack;
   return {.explainers = attack.explainers,
           .attacks = attack.attacks,
           .metrics = attack.metrics,
+          .measures = flags.measures,
           .norm = parse_norm(attack.norm),
           .epsilon = attack.parsed_epsilon(),
           .box = attack.parsed_box(),
+          .threat = attack.parsed_threat(),
           .select = attack.parsed_select()};
 }
 
@@ -75,7 +79,7 @@ AuditPlan plan_from_flags(const Flags& flags) {
                  .baseline = subject.baseline,
                  .background = subject.background,
                  .schema = subject.schema,
-                 .trial = trial_of(flags.attack)};
+                 .trial = trial_of(flags)};
   if (!flags.labels.empty()) data.labels = read_labels(flags.labels, subject.inputs.size(0));
   exclude_non_finite(data);
   check_data(data);
@@ -92,18 +96,22 @@ Request from_flags(const Flags& flags) {
     usage_error("audit: give a CONFIG.toml, or --model and --inputs");
   if (!flags.given("--epsilon")) usage_error("audit: --epsilon is required without a CONFIG.toml");
   if (flags.given("--set")) usage_error("audit: --set changes a CONFIG.toml, and none is given");
-  const Trial trial = trial_of(flags.attack);
+  for (const std::string& call : flags.measures) (void)measures().make(call);
+  const Trial trial = trial_of(flags);
   Request request{.gates = parsed(flags.gates), .prepare = [&flags] { return plan_from_flags(flags); }};
   check_gates_answered(request.gates, {trial});
   request.identity =
-      identity_of(flags.subject, flags.attack, flags.common, {{"labels", flags.labels}, {"title", flags.title}}, {flags.labels});
+      identity_of(flags.subject, flags.attack, flags.common,
+                  {{"labels", flags.labels}, {"title", flags.title}, {"measures", flags.measures}}, {flags.labels});
   return request;
 }
 
 // What a configuration says itself cannot be said by a flag too.
 void refuse_flags_beside_config(const Flags& flags) {
-  for (const char* flag : {"--model", "--inputs", "--targets", "--schema", "--baseline", "--background", "--labels", "--title",
-                           "--explainer", "--attack", "--metric", "--norm", "--epsilon", "--box", "--select"}) {
+  for (const char* flag :
+       {"--model", "--inputs",    "--targets", "--schema",           "--baseline",  "--background", "--labels",
+        "--title", "--explainer", "--attack",  "--metric",           "--measure",   "--norm",       "--epsilon",
+        "--box",   "--valid",     "--sides",   "--negative-weights", "--tolerance", "--select"}) {
     if (flags.given(flag))
       usage_error("audit: {} cannot be given with {}; change the configuration, or use --set key=value", flag, flags.config);
   }
@@ -113,7 +121,7 @@ Json results_of(const Flags& flags, const Request& request, const Outcome& outco
   if (run_is_complete(flags.out)) {
     log_info("{} holds this run already, complete", flags.out);
     Json results = read_json(flags.out + "/results.json");
-    results["gates"] = check_gates(request.gates, results.at("rows"));
+    results["gates"] = check_gates(request.gates, results.at("rows"), results.value("measures", Json::array()));
     write_json(flags.out + "/results.json", results);
     return results;
   }
@@ -148,6 +156,8 @@ void add_audit(CLI::App& app, Outcome& outcome) {
   command->add_option("CONFIG", flags->config, "TOML file (docs/audit.md), instead of --model and the flags of attack");
   flags->subject.add_to(*command, false);
   flags->attack.add_to(*command, false, true);
+  command->add_option("--measure", flags->measures, "Measure of the model around each sample; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--labels", flags->labels, "True classes, .npy [B], for accuracy and AUC");
   command->add_option("--gate", flags->gates, "What must hold, for example 'top_k(k=8)>=0.6'; may be repeated")
       ->allow_extra_args(false);

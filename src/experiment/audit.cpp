@@ -5,8 +5,10 @@
 
 #include "audit_grid.h"
 #include "audit_manifest.h"
+#include "audit_measures.h"
 #include "audit_results.h"
 #include "audit_samples.h"
+#include "audit_statistics.h"
 #include "holdfast/core/csv.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/torch.h"
@@ -26,7 +28,11 @@ double seconds_since(Clock::time_point start) {
 class Audit {
  public:
   Audit(const AuditPlan& plan, std::string folder)
-      : plan_(plan), folder_(std::move(folder)), grid_(make_grid(plan)), stages_(plan.stages) {}
+      : plan_(plan),
+        folder_(std::move(folder)),
+        grid_(make_grid(plan)),
+        measured_(make_measure_rows(plan)),
+        stages_(plan.stages) {}
 
   void run() {
     for (const AuditModel& subject : plan_.models) {
@@ -35,8 +41,10 @@ class Audit {
     }
     std::int64_t total = 0;
     for (const GridRow& row : grid_) total += row.data.inputs.size(0);
+    for (const MeasureRow& row : measured_) total += row.data.inputs.size(0);
     Progress progress("audit", total, "samples");
     for (std::size_t index = 0; index < grid_.size(); ++index) run_row(index, progress);
+    for (std::size_t index = 0; index < measured_.size(); ++index) run_measure(index, progress);
   }
 
   Json results() const {
@@ -44,9 +52,14 @@ class Audit {
             {"title", plan_.title},
             {"models", models_},
             {"rows", rows_},
-            {"gates", check_gates(plan_.gates, rows_)}};
+            {"measures", measures_},
+            {"comparisons", comparisons_json(row_values_, measure_values_, plan_.seed)},
+            {"correlations", correlations_json(row_values_, measure_values_, plan_.seed)},
+            {"gates", check_gates(plan_.gates, rows_, measures_)}};
   }
   const std::string& samples() const { return samples_; }
+  // measures.csv; empty when nothing was measured.
+  const std::string& measure_samples() const { return measure_samples_; }
   // Seconds of what was done, before this and by it.
   const std::vector<std::pair<std::string, double>>& stages() const { return stages_; }
 
@@ -65,12 +78,32 @@ class Audit {
     warn_of_ties(assessment);
     const std::string arrays = fmt::format("arrays/{:04}", index);
     rows_.push_back(row_json(row, assessment, result, arrays));
+    row_values_.push_back({rows_.back(), assessment.values, first_swaps(result)});
     samples_ += sample_lines(row, result, level);
     write_arrays(folder_ + "/" + arrays, {row, result, assessment, clean, moved},
                  plan_.keep_arrays ? row.data.inputs.size(0) : plan_.worst);
     stages_.emplace_back(
         fmt::format("{}: {} {} {}", row.subject.name, row.explainer->name(), row.attack->name(), row.metric->name()),
         seconds_since(start));
+  }
+
+  void run_measure(std::size_t index, Progress& progress) {
+    const MeasureRow& row = measured_[index];
+    progress.note(fmt::format("{} {}", row.subject.name, row.measure->name()));
+    const Clock::time_point start = Clock::now();
+    const Measurement measured = run_measure_row(row, plan_, tile_folder(folder_, grid_.size() + index), &progress);
+    measures_.push_back(measure_row_json(row, measured, plan_.seed));
+    measure_values_.push_back({measures_.back(), measured.values});
+    if (measure_samples_.empty()) measure_samples_ = measures_header();
+    measure_samples_ += measure_lines(row, measured);
+    stages_.emplace_back(fmt::format("{}: {} {}", row.subject.name, row.explainer_name(), row.measure->name()),
+                         seconds_since(start));
+  }
+
+  static std::vector<std::int64_t> first_swaps(const CellResult& result) {
+    std::vector<std::int64_t> swaps;
+    for (const SampleOutcome& sample : result.samples) swaps.push_back(sample.first_swap);
+    return swaps;
   }
 
   // Clean maps do not depend on the attack: neither do their levels.
@@ -84,9 +117,11 @@ class Audit {
   const AuditPlan& plan_;
   const std::string folder_;
   const std::vector<GridRow> grid_;
+  const std::vector<MeasureRow> measured_;
   std::map<std::string, Baseline> levels_;
-  Json models_ = Json::array(), rows_ = Json::array();
-  std::string samples_ = samples_header();
+  Json models_ = Json::array(), rows_ = Json::array(), measures_ = Json::array();
+  std::vector<RowValues> row_values_, measure_values_;
+  std::string samples_ = samples_header(), measure_samples_;
   std::vector<std::pair<std::string, double>> stages_;
 };
 
@@ -102,6 +137,7 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
   AuditPlan timed = plan;
   timed.stages = audit.stages();
   write_atomic(folder + "/samples.csv", audit.samples());
+  if (!audit.measure_samples().empty()) write_atomic(folder + "/measures.csv", audit.measure_samples());
   write_json(folder + "/results.json", results);
   write_json(folder + "/manifest.json", manifest_json(timed, started, seconds_since(start)));
   remove_tiles(folder);

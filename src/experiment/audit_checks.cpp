@@ -4,6 +4,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/audit.h"
+#include "holdfast/measure/measure.h"
 
 namespace holdfast {
 
@@ -36,10 +37,15 @@ void check_data(const AuditData& data) {
 void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials) {
   for (const Gate& gate : gates) {
     const bool answered = std::any_of(trials.begin(), trials.end(), [&](const Trial& trial) {
-      return std::any_of(trial.metrics.begin(), trial.metrics.end(),
-                         [&](const std::string& metric) { return metrics().make(metric)->name() == gate.metric; });
+      const auto asked = [&](const auto& registry, const std::vector<std::string>& calls) {
+        return std::any_of(calls.begin(), calls.end(),
+                           [&](const std::string& call) { return registry.make(call)->name() == gate.metric; });
+      };
+      return gate.of_measure ? asked(measures(), trial.measures) : asked(metrics(), trial.metrics);
     });
-    if (!answered) usage_error("gate '{}': no row of this run has metric {}", gate.text, gate.metric);
+    if (!answered) {
+      usage_error("gate '{}': no row of this run has {} {}", gate.text, gate.of_measure ? "measure" : "metric", gate.metric);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include "holdfast/data/byte_images.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/experiment/run_folder.h"
+#include "holdfast/measure/measure.h"
 #include "holdfast/train/train_config.h"
 #include "holdfast/version.h"
 
@@ -18,9 +19,9 @@ namespace {
 // Calls of one kind, each checked: "audit.toml:3: attacks: unknown attack 'err' (did you mean 'er'?)".
 template <class Product>
 std::vector<std::string> calls(const ConfigTable& table, const std::string& key, const std::vector<std::string>& fallback,
-                               const Registry<Product>& registry) {
+                               const Registry<Product>& registry, bool may_be_none = false) {
   std::vector<std::string> result = table.texts(key, fallback);
-  if (result.empty()) usage_error("{}: names no {}", table.where(key), registry.kind());
+  if (result.empty() && !may_be_none) usage_error("{}: names no {}", table.where(key), registry.kind());
   for (const std::string& call : result) {
     try {
       (void)registry.make(call);
@@ -36,6 +37,7 @@ Trial read_trial(const ConfigTable& table, const Trial& fallback) {
   trial.explainers = calls(table, "explainers", fallback.explainers, explainers());
   trial.attacks = calls(table, "attacks", fallback.attacks, attacks());
   trial.metrics = calls(table, "metrics", fallback.metrics, metrics());
+  trial.measures = calls(table, "measures", fallback.measures, measures(), /*may_be_none=*/true);
   const std::string select = fallback.select == Select::kWorst ? "worst" : "last";
   trial.select = table.text("select", select, one_of({"worst", "last"})) == "worst" ? Select::kWorst : Select::kLast;
   const ConfigTable threat = table.table("threat");
@@ -47,6 +49,10 @@ Trial read_trial(const ConfigTable& table, const Trial& fallback) {
       usage_error("{}: must be two numbers, the first below the second", threat.where("box"));
     trial.box = std::pair(box[0], box[1]);
   }
+  trial.threat.valid = threat.flag("valid", fallback.threat.valid);
+  trial.threat.sides = parse_sides(threat.text("sides", to_string(fallback.threat.sides), one_of({"both", "first", "second"})));
+  trial.threat.negative_weights = threat.flag("negative_weights", fallback.threat.negative_weights);
+  if (threat.has("tolerance")) trial.threat.tolerance = threat.real("tolerance", std::nullopt, above(0));
   return trial;
 }
 

@@ -43,7 +43,7 @@ std::vector<GridRow> make_grid(const AuditPlan& plan) {
       for (const std::string& metric : distinct(metrics(), trial.metrics)) {
         for (const std::string& attack : distinct(attacks(), trial.attacks)) {
           grid.push_back({subject, data, explainers().make(explainer), attacks().make(attack), metrics().make(metric),
-                          ThreatModel::make(trial.norm, trial.epsilon, trial.box, data.schema)});
+                          ThreatModel::make(trial.norm, trial.epsilon, trial.box, data.schema, trial.threat)});
           check_cell(grid.back().task(plan.seed));
         }
       }

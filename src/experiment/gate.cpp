@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "holdfast/core/method.h"
+#include "holdfast/measure/measure.h"
 #include "holdfast/metric/metric.h"
 
 namespace holdfast {
@@ -16,6 +17,11 @@ std::string without_spaces(const std::string& text) {
   std::string result;
   std::copy_if(text.begin(), text.end(), std::back_inserter(result), [](char letter) { return letter != ' ' && letter != '\t'; });
   return result;
+}
+
+bool is_measure(const std::string& call) {
+  const std::string name = parse_method_call(call).name;
+  return measures().contains(name) && !metrics().contains(name);
 }
 
 std::optional<double> number(const Json& value) {
@@ -51,7 +57,10 @@ Gate parse_gate(const std::string& text) {
       usage_error("gate '{}': unknown field '{}'{}", text, gate.field, suggestion(gate.field, kFields));
     }
   }
-  gate.metric = metrics().make(gate.metric)->name();
+  gate.of_measure = is_measure(gate.metric);
+  gate.metric = gate.of_measure ? measures().make(gate.metric)->name() : metrics().make(gate.metric)->name();
+  if (gate.of_measure && (gate.field == "adjusted" || gate.field == "specific"))
+    usage_error("gate '{}': a measure has no level, so nothing {}", text, gate.field);
 
   const std::string limit = plain.substr(at + (or_equal ? 2 : 1));
   const auto [end, status] = std::from_chars(limit.data(), limit.data() + limit.size(), gate.limit);
@@ -61,17 +70,20 @@ Gate parse_gate(const std::string& text) {
   return gate;
 }
 
-Json check_gates(const std::vector<Gate>& gates, const Json& rows) {
+Json check_gates(const std::vector<Gate>& gates, const Json& attacked, const Json& measured) {
   Json results = Json::array();
   for (const Gate& gate : gates) {
+    const char* kind = gate.of_measure ? "measure" : "row";
+    const char* name = gate.of_measure ? "measure" : "metric";
+    const Json& rows = gate.of_measure ? measured : attacked;
     Json checked = Json::array();
     bool met = true;
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      if (rows[row].at("metric") != gate.metric) continue;
+      if (rows[row].at(name) != gate.metric) continue;
       const std::optional<double> value = number(rows[row].at(gate.field));
       const bool row_met = gate.met_by(value);
       met = met && row_met;
-      checked.push_back({{"row", row}, {"value", value ? Json(*value) : Json()}, {"met", row_met}});
+      checked.push_back({{kind, row}, {"value", value ? Json(*value) : Json()}, {"met", row_met}});
     }
     HOLDFAST_CHECK(!checked.empty());
     results.push_back({{"gate", gate.text}, {"met", met}, {"rows", checked}});

@@ -61,7 +61,11 @@ class FoldedMaps {
       const at::Tensor single = plain.to(at::kFloat);
       fold_into(layout_, std::span(single.const_data_ptr<float>(), count), values_);
     }
+    all_finite_ = std::isfinite(plain.sum().item<double>());
   }
+
+  // Whether no row needs a closer look.
+  bool all_finite() const { return all_finite_; }
 
   std::span<const double> row(std::int64_t index) const {
     const auto features = static_cast<std::size_t>(layout_.features());
@@ -71,6 +75,7 @@ class FoldedMaps {
  private:
   const Layout& layout_;
   std::vector<double> values_;
+  bool all_finite_ = true;
 };
 
 bool finite(std::span<const double> values) {
@@ -132,13 +137,16 @@ class Thickness final : public Measure {
       if (block.point == 0) moves = draw(task, block);
       const Explanation there = task.explainer.attribute(task_at(task, block, points_of(task, block, moves)));
       maps.set(there.maps);
-      const at::Tensor scale = there.log_scale.to(at::kCPU, at::kDouble).exp();
-      const at::Tensor changed = predicted_class(there.logits).ne(repeated(predicted, block)).cpu();
+      const at::Tensor scales = there.log_scale.to(at::kCPU, at::kDouble).exp();
+      const at::Tensor flipped = predicted_class(there.logits).ne(repeated(predicted, block)).cpu();
+      const double* scale = scales.const_data_ptr<double>();
+      const bool* changed = flipped.const_data_ptr<bool>();
       for (std::int64_t row = 0; row < block.rows(); ++row) {
         const std::int64_t b = block.sample + row / block.points, point = block.point + row % block.points;
         sums[static_cast<std::size_t>(b * endpoints + point / points_)] +=
-            value_of(gaps[static_cast<std::size_t>(b)], maps.row(row), scale.const_data_ptr<double>()[row]);
-        flips[static_cast<std::size_t>(b)] += changed.const_data_ptr<bool>()[row];
+            maps.all_finite() || finite(maps.row(row)) ? value_of(gaps[static_cast<std::size_t>(b)], maps.row(row), scale[row])
+                                                       : kNaN;
+        flips[static_cast<std::size_t>(b)] += changed[row];
       }
     }
     return summary(sums, flips, ranked, endpoints);
@@ -169,17 +177,19 @@ class Thickness final : public Measure {
 
   // Point p of a sample is number p % points_ on the way to endpoint p / points_.
   at::Tensor points_of(const MeasureTask& task, const PointBlock& block, const at::Tensor& moves) const {
-    const at::Tensor clean = task.inputs.slice(0, block.sample, block.sample + block.samples).flatten(1).unsqueeze(1);
-    const at::Tensor index = at::arange(block.point, block.point + block.points, at::kLong);
-    const at::Tensor t = (index.remainder(points_).to(at::kDouble) + 0.5) / static_cast<double>(points_);
-    const at::Tensor way = moves.index_select(1, index.floor_divide(points_).to(moves.device()));
+    const at::Tensor clean = task.inputs.slice(0, block.sample, block.sample + block.samples).flatten(1);
+    const at::Tensor t = ((at::arange(points_, at::kDouble) + 0.5) / static_cast<double>(points_)).to(moves.options());
     std::vector<std::int64_t> shape = task.inputs.sizes().vec();
     shape[0] = block.rows();
-    return at::addcmul(clean, way, t.to(moves.options()).unsqueeze(1)).view(shape);
+    if (block.points == moves.size(1) * points_) {  // all of them
+      return at::addcmul(clean.unsqueeze(1).unsqueeze(2), moves.unsqueeze(2), t.unsqueeze(1)).view(shape);
+    }
+    const at::Tensor index = at::arange(block.point, block.point + block.points, moves.options().dtype(at::kLong));
+    const at::Tensor way = moves.index_select(1, index.floor_divide(points_));
+    return at::addcmul(clean.unsqueeze(1), way, t.index_select(0, index.remainder(points_)).unsqueeze(1)).view(shape);
   }
 
   double value_of(Gaps& gaps, std::span<const double> map, double scale) const {
-    if (!finite(map)) return kNaN;
     return relaxed_ ? gaps.mean_gap(map) * scale : gaps.share_in_order(map);
   }
 

@@ -31,10 +31,12 @@ std::string escape_xml(const std::string& text) {
 }  // namespace
 
 std::string missed_row(const Json& results, const Json& gate_row) {
-  const Json& row = results.at("rows").at(gate_row.at("row").get<std::size_t>());
+  const bool of_measure = gate_row.contains("measure");
+  const Json& row = of_measure ? results.at("measures").at(gate_row.at("measure").get<std::size_t>())
+                               : results.at("rows").at(gate_row.at("row").get<std::size_t>());
   const Json& value = gate_row.at("value");
   return fmt::format("{}, {}, {}: {}", row.at("model").get<std::string>(), row.at("explainer").get<std::string>(),
-                     row.at("attack").get<std::string>(),
+                     row.at(of_measure ? "measure" : "attack").get<std::string>(),
                      value.is_null() ? "undefined" : fmt::format("{:.4f}", value.get<double>()));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -73,6 +74,63 @@ std::string text_table(const std::vector<std::string>& header, const std::vector
   return text;
 }
 
+namespace {
+
+// Measures have no fixed scale: four significant digits.
+std::string significant(const Json& row, const char* key) {
+  const auto found = row.find(key);
+  return found == row.end() || !found->is_number() || std::isnan(found->get<double>())
+             ? "-"
+             : fmt::format("{:.4g}", found->get<double>());
+}
+
+std::string significant_interval(const Json& row) {
+  const std::string low = significant(row, "low");
+  return significant(row, "mean") + (low == "-" ? "" : fmt::format(" [{}, {}]", low, significant(row, "high")));
+}
+
+std::string measures_table(const Json& results) {
+  const Json measures = results.value("measures", Json::array());
+  if (measures.empty()) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& row : measures) {
+    rows.push_back({row.at("dataset"), row.at("model"), row.at("explainer"), row.at("measure"), significant_interval(row),
+                    significant(row, "median"), row.at("direction")});
+  }
+  return "\n" + text_table({"dataset", "model", "explainer", "measure", "value [95 %]", "median", "better"}, rows);
+}
+
+// Of many comparisons the surest are shown; results.json has all.
+constexpr std::size_t kComparisonsShown = 20;
+
+std::string comparisons_table(const Json& results) {
+  const Json comparisons = results.value("comparisons", Json::array());
+  if (comparisons.empty()) return "";
+  std::vector<const Json*> order;
+  for (const Json& comparison : comparisons) order.push_back(&comparison);
+  if (order.size() > kComparisonsShown) {
+    std::stable_sort(order.begin(), order.end(), [](const Json* a, const Json* b) {
+      return a->at("corrected").get<double>() < b->at("corrected").get<double>();
+    });
+    order.resize(kComparisonsShown);
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const Json* comparison : order) {
+    const Json& models = comparison->at("models");
+    const bool attacked = comparison->contains("metric");
+    rows.push_back({comparison->at("dataset"), models.at(0).get<std::string>() + " - " + models.at(1).get<std::string>(),
+                    attacked ? comparison->at("attack") : comparison->at("explainer"),
+                    comparison->at(attacked ? "metric" : "measure"), significant_interval(comparison->at("difference")),
+                    significant(*comparison, "p_value"), significant(*comparison, "corrected")});
+  }
+  const std::string shown =
+      rows.size() < comparisons.size() ? fmt::format("the {} surest of {}", rows.size(), comparisons.size()) : "same samples";
+  return fmt::format("\nmodels compared, {}\n{}", shown,
+                     text_table({"dataset", "models", "attack", "metric", "difference [95 %]", "p", "p, Holm"}, rows));
+}
+
+}  // namespace
+
 std::string results_table(const Json& results) {
   std::vector<std::vector<std::string>> rows;
   for (const Json& row : results.at("rows")) {
@@ -81,6 +139,7 @@ std::string results_table(const Json& results) {
   }
   std::string text = text_table(
       {"dataset", "model", "explainer", "attack", "metric", "value [95 %]", "chance", "between", "adjusted", "specific"}, rows);
+  text += measures_table(results) + comparisons_table(results);
   for (const Json& gate : results.at("gates")) {
     text += fmt::format("{} {}\n", gate.at("met").get<bool>() ? "met    " : "NOT MET", gate.at("gate").get<std::string>());
     for (const Json& row : gate.at("rows")) {

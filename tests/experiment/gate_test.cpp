@@ -36,6 +36,17 @@ TEST(Gate, ComparesAsWritten) {
   EXPECT_FALSE(parse_gate("top_k<0.5").met_by(0.5));
 }
 
+TEST(Gates, OfMeasuresLookAtMeasures) {
+  const Gate gate = parse_gate("thickness(k=8).low>=0.5");
+  EXPECT_TRUE(gate.of_measure);
+  const Json measured = Json::parse(R"json([{"measure": "curvature", "low": 0.1}, {"measure": "thickness", "low": 0.4}])json");
+  const Json gates = check_gates({gate}, Json::array(), measured);
+  EXPECT_FALSE(gates[0].at("met"));
+  ASSERT_EQ(gates[0].at("rows").size(), 1U);
+  EXPECT_EQ(gates[0].at("rows")[0].at("measure"), 1);
+  EXPECT_ERROR(parse_gate("curvature.specific<=1"), kUsage, "a measure has no level");
+}
+
 TEST(Gates, OneBadRowIsEnoughToMiss) {
   const Json rows = Json::parse(
       R"json([{"metric": "top_k(k=8)", "mean": 0.9}, {"metric": "other", "mean": 0.1}, {"metric": "top_k(k=8)", "mean": 0.4}])json");

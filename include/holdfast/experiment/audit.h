@@ -24,9 +24,11 @@ struct Trial {
   std::vector<std::string> explainers{"saliency"};
   std::vector<std::string> attacks{"er"};
   std::vector<std::string> metrics{"top_k(k=8)"};
+  std::vector<std::string> measures = {};  // of the model around each sample, with the threat's epsilon where they name none
   Norm norm = Norm::kL2;
   double epsilon = 1.0;
   std::optional<std::pair<double, double>> box;
+  ThreatOptions threat = {};
   Select select = Select::kWorst;
 };
 
@@ -71,7 +73,7 @@ void exclude_non_finite(AuditData& data);
 // does not fit the maps.
 void check_data(const AuditData& data);
 
-// Throws kUsage for a gate whose metric no dataset's trial has: it would pass for ever.
+// Throws kUsage for a gate whose metric or measure no dataset's trial has: it would pass for ever.
 void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials);
 
 // Rows of the data that explainers may compare with: the first of the training part that are finite.

@@ -6,14 +6,19 @@
 //     worst = 4                                  # samples of each row whose arrays are kept for the report
 //     gates = ["top_k(k=8)>=0.6"]
 //
-//     explainers = ["saliency"]                  # these five hold for every dataset that does not set its own
+//     explainers = ["saliency"]                  # these hold for every dataset that does not set its own
 //     attacks = ["random(samples=100)", "er"]
 //     metrics = ["top_k(k=8)"]
+//     measures = ["thickness(k=8)", "curvature"]  # none when left out
 //     select = "worst"                           # or "last", the papers' rule
 //     [threat]
 //     norm = "l2"                                # l2 | linf | l1
 //     epsilon = 0.5
 //     box = [0, 1]                               # optional
+//     valid = true                               # tables: only valid rows; default false
+//     tolerance = 0.05                           # of the predicted class's probability; default: none
+//     sides = "first"                            # pairs: which side may be perturbed; default "both"
+//     negative_weights = true                    # graphs: default false
 //
 //     [[dataset]]
 //     name = "breast_cancer"                     # call; how models and tables refer to it unless `label` is given

@@ -1,5 +1,6 @@
 // Gates: what must hold for a build to pass. `top_k(k=8)>=0.6` compares the mean of every row with that metric;
-// `top_k(k=8).low>=0.5` another of its numbers: mean, low, high, median, adjusted, specific.
+// `top_k(k=8).low>=0.5` another of its numbers: mean, low, high, median, adjusted, specific. `thickness(k=8)>=0.9` does the same
+// for a measure, which has no adjusted and specific.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,8 @@ namespace holdfast {
 
 struct Gate {
   std::string text;    // as it was written
-  std::string metric;  // canonical name
+  std::string metric;  // canonical name, of a metric or a measure
+  bool of_measure = false;
   std::string field = "mean";
   std::string comparison;  // ">=", ">", "<=", "<"
   double limit = 0;
@@ -21,12 +23,13 @@ struct Gate {
   bool met_by(const std::optional<double>& value) const;
 };
 
-// Throws kUsage: an unknown metric or field, no comparison, a limit that is not a number.
+// Throws kUsage: an unknown name or field, no comparison, a limit that is not a number.
 Gate parse_gate(const std::string& text);
 
-// Holds every gate against the rows of results.json: an array of {"gate", "met", "rows": [{"row", "value", "met"}]}. Some row
-// must answer each gate: run_audit makes sure of it before any work.
-Json check_gates(const std::vector<Gate>& gates, const Json& rows);
+// Holds every gate against the "rows" of results.json, or against its "measures": an array of
+// {"gate", "met", "rows": [{"row", "value", "met"}]}, with "measure" in place of "row" for measures. Some row must answer each
+// gate: run_audit makes sure of it before any work.
+Json check_gates(const std::vector<Gate>& gates, const Json& rows, const Json& measures = Json::array());
 bool all_met(const Json& gates);
 
 }  // namespace holdfast

@@ -11,7 +11,8 @@ namespace holdfast {
 // Columns padded to their widest cell (in characters, not bytes); columns of numbers are aligned to the right.
 std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 
-// results.json as the table that `audit` prints: value with interval, chance, between, adjusted, specific; then the gates.
+// results.json as the tables that `audit` prints: values with interval, chance, between, adjusted, specific; measures; models
+// compared; then the gates.
 std::string results_table(const Json& results);
 
 }  // namespace holdfast
