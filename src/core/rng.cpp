@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "holdfast/core/error.h"
+#include "philox.h"
 
 namespace holdfast {
 namespace {
@@ -26,14 +27,19 @@ std::uint64_t hash(std::string_view text) {
 
 }  // namespace
 
+std::array<std::uint32_t, 2> philox::stream_key(std::uint64_t seed, std::string_view purpose) {
+  const std::uint64_t key = mix(seed ^ hash(purpose));
+  return {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)};
+}
+
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t left = std::uint64_t{0xD2511F53U} * counter[0];
-    const std::uint64_t right = std::uint64_t{0xCD9E8D57U} * counter[2];
+  for (int round = 0; round < philox::kRounds; ++round) {
+    const std::uint64_t left = std::uint64_t{philox::kLeft} * counter[0];
+    const std::uint64_t right = std::uint64_t{philox::kRight} * counter[2];
     counter = {static_cast<std::uint32_t>(right >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(right),
                static_cast<std::uint32_t>(left >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(left)};
-    key[0] += 0x9E3779B9U;
-    key[1] += 0xBB67AE85U;
+    key[0] += philox::kKeyStep[0];
+    key[1] += philox::kKeyStep[1];
   }
   return counter;
 }
@@ -42,9 +48,8 @@ std::uint64_t derived_seed(std::uint64_t seed, std::string_view purpose, std::ui
   return mix(mix(seed ^ hash(purpose)) + index);
 }
 
-RandomStream::RandomStream(std::uint64_t seed, std::string_view purpose, std::uint64_t index) {
-  const std::uint64_t key = mix(seed ^ hash(purpose));
-  key_ = {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)};
+RandomStream::RandomStream(std::uint64_t seed, std::string_view purpose, std::uint64_t index)
+    : key_(philox::stream_key(seed, purpose)) {
   counter_ = {0, 0, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32)};
 }
 
@@ -82,12 +87,12 @@ double RandomStream::normal() {
 
 std::uint64_t RandomStream::below(std::uint64_t bound) {
   HOLDFAST_CHECK(bound > 0);
-  // Values below this threshold would make small results a little more likely.
-  const std::uint64_t threshold = (0 - bound) % bound;
   while (true) {
     const std::uint64_t high = bits();
     const std::uint64_t value = (high << 32) | bits();
-    if (value >= threshold) return value % bound;
+    // Values below (0 - bound) % bound would make small results a little more likely. It is less than bound: most values need not
+    // ask for it.
+    if (value >= bound || value >= (0 - bound) % bound) return value % bound;
   }
 }
 

@@ -1,11 +1,12 @@
 #include "holdfast/core/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/npy.h"
-#include "holdfast/core/rng.h"
+#include "holdfast/core/random_words.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast {
@@ -66,21 +67,23 @@ void check_finite(const at::Tensor& values, const at::Tensor& original, const st
   input_error("{}: element {} is {}; inputs must be finite", path, position, value);
 }
 
-// Fills each row from the stream of its id.
-template <class Draw>
+// Each row is made of the first `per_row` words of the stream of its id.
+template <class Make>
 at::Tensor random_rows(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose,
-                       Draw draw) {
+                       std::int64_t per_row, Make make) {
   HOLDFAST_CHECK(ids.dim() == 1 && ids.scalar_type() == at::kLong);
   const at::Tensor own_ids = ids.to(at::kCPU).contiguous();
   std::vector<std::int64_t> shape{own_ids.size(0)};
   shape.insert(shape.end(), sample_shape.begin(), sample_shape.end());
   at::Tensor rows = at::empty(shape, at::kFloat);
+  const StreamWords streams(seed, purpose);
   const std::int64_t* id = own_ids.const_data_ptr<std::int64_t>();
   float* value = rows.mutable_data_ptr<float>();
   const std::int64_t row_size = c10::multiply_integers(sample_shape);
-  for (std::int64_t row = 0; row < own_ids.size(0); ++row) {
-    RandomStream stream(seed, purpose, static_cast<std::uint64_t>(id[row]));
-    for (std::int64_t i = 0; i < row_size; ++i) *value++ = static_cast<float>(draw(stream));
+  std::vector<std::uint32_t> words(static_cast<std::size_t>(per_row));
+  for (std::int64_t row = 0; row < own_ids.size(0); ++row, value += row_size) {
+    streams.fill(static_cast<std::uint64_t>(id[row]), 0, words);
+    make(words, value, static_cast<std::size_t>(row_size));
   }
   return rows;
 }
@@ -146,11 +149,20 @@ void write_tensor(const std::string& path, const at::Tensor& tensor) {
 }
 
 at::Tensor random_normal(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose) {
-  return random_rows(sample_shape, ids, seed, purpose, [](RandomStream& stream) { return stream.normal(); });
+  const std::int64_t even = (c10::multiply_integers(sample_shape) + 1) / 2 * 2;  // they come in pairs
+  std::vector<float> numbers(static_cast<std::size_t>(even));
+  return random_rows(sample_shape, ids, seed, purpose, even,
+                     [&](std::span<const std::uint32_t> words, float* row, std::size_t size) {
+                       normal_of(words, numbers);
+                       std::copy_n(numbers.begin(), size, row);
+                     });
 }
 
 at::Tensor random_uniform(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose) {
-  return random_rows(sample_shape, ids, seed, purpose, [](RandomStream& stream) { return stream.uniform(); });
+  return random_rows(sample_shape, ids, seed, purpose, c10::multiply_integers(sample_shape),
+                     [](std::span<const std::uint32_t> words, float* row, std::size_t size) {
+                       for (std::size_t i = 0; i < size; ++i) row[i] = uniform_of(words[i]);
+                     });
 }
 
 bool all_finite(const at::Tensor& tensor) {
