@@ -1,21 +1,25 @@
-// holdfast data: which datasets are here, getting them and checking them.
+// holdfast data: which datasets are here, getting them, checking them, and what is known about their features.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "command.h"
 #include "common.h"
 #include "holdfast/core/log.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/data/fetch.h"
 #include "holdfast/data/verify.h"
+#include "holdfast/metric/neighborhood.h"
 #include "holdfast/report/text_table.h"
 
 namespace holdfast::cli {
 namespace {
 
 struct Flags {
-  std::string name;
+  std::string name, out;
+  std::optional<double> correlation;
   bool json = false;
   bool quiet = false;
 };
@@ -108,11 +112,34 @@ void run_check(const Flags& flags) {
   std::printf("dataset %s in %s is complete\n", flags.name.c_str(), check.folder.c_str());
 }
 
+// Over the training rows: a measure of the test samples must not depend on them.
+std::vector<std::vector<std::int64_t>> neighbors_by_correlation(const Dataset& data, double threshold) {
+  const Layout& layout = data.schema.layout;
+  if (!(threshold > 0 && threshold <= 1)) usage_error("--correlation {}: must be above 0 and at most 1", threshold);
+  if (layout.kind != Layout::Kind::kVector)
+    usage_error("--correlation is for tables; {} is a {}, whose neighbourhoods its layout gives", data.name, layout.describe());
+  const at::Tensor rows = data.inputs_of(data.train).to(at::kDouble).contiguous();
+  const auto count = static_cast<std::size_t>(rows.numel());
+  return correlation_neighbors({rows.const_data_ptr<double>(), count}, layout.features(), threshold);
+}
+
+void run_schema(const Flags& flags) {
+  if (!flags.out.empty()) prepare_output_file(flags.out);
+  const Dataset data = load_dataset(flags.name);
+  Schema schema = data.schema;
+  if (flags.correlation) schema.neighbors = neighbors_by_correlation(data, *flags.correlation);
+  if (flags.out.empty()) {
+    std::fputs(dump_json(to_json(schema)).c_str(), stdout);
+  } else {
+    write_json(flags.out, to_json(schema));
+  }
+}
+
 }  // namespace
 
 void add_data(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = add_command(app, "data", "Shows, fetches and checks datasets", "holdfast data list");
+  CLI::App* command = add_command(app, "data", "Shows, fetches, checks and describes datasets", "holdfast data list");
   command->require_subcommand(1);
 
   CLI::App* list = add_command(*command, "list", "What is here and where, licence and source", "holdfast data list");
@@ -130,6 +157,15 @@ void add_data(CLI::App& app, Outcome&) {
       add_command(*command, "check", "Compares a dataset's files with their checksums", "holdfast data check fashion_mnist");
   check->add_option("NAME", flags->name, "Dataset")->required();
   check->callback([flags] { run_check(*flags); });
+
+  CLI::App* schema =
+      add_command(*command, "schema", "Writes what is known about a dataset's features, for --schema of other commands",
+                  "holdfast data schema breast_cancer --correlation 0.8 --out runs/schema.json");
+  schema->add_option("NAME", flags->name, "Dataset")->required();
+  schema->add_option("--correlation", flags->correlation,
+                     "Columns that correlate by at least this much, in either direction, become neighbours");
+  schema->add_option("--out", flags->out, "JSON file; standard output when not given");
+  schema->callback([flags] { run_schema(*flags); });
 }
 
 }  // namespace holdfast::cli

@@ -1,78 +1,42 @@
-// holdfast measure: how alike two sets of maps are.
-#include <cstdio>
+// holdfast measure: how alike two sets of maps are (measure_maps.cpp); with --model, a model around its samples
+// (measure_model.cpp).
 #include <memory>
 
 #include "command.h"
 #include "common.h"
-#include "holdfast/core/log.h"
-#include "holdfast/core/tensor.h"
-#include "holdfast/core/torch.h"
-#include "holdfast/metric/levels.h"
-#include "holdfast/report/text_table.h"
+#include "measure_maps.h"
+#include "measure_model.h"
 
 namespace holdfast::cli {
 namespace {
 
 struct Flags {
-  std::string original, perturbed, schema;
-  std::vector<std::string> metrics;
-  std::uint64_t seed = 0;
+  MeasureMapsFlags maps;
+  SubjectFlags subject;  // of the form with --model; its schema is both forms'
+  MeasureModelFlags model;
+  CommonFlags common;
   bool json = false;
-  bool quiet = false;
 };
 
-void check_same_shape(const Flags& flags, const at::Tensor& original, const at::Tensor& perturbed) {
-  if (original.sizes() == perturbed.sizes()) return;
-  input_error("{} has shape {}, but {} has shape {}", flags.original, to_string(original.sizes().vec()), flags.perturbed,
-              to_string(perturbed.sizes().vec()));
-}
-
-Schema schema_for(const Flags& flags, const at::Tensor& maps) {
-  const std::vector<std::int64_t> shape = maps.sizes().slice(1).vec();
-  if (flags.schema.empty()) return Schema::of(Layout::guess(shape));
-  const Schema schema = read_schema(flags.schema);
-  if (schema.layout.sample_shape() != shape) {
-    input_error("{}: maps have shape {}, but the schema {} describes {}", flags.original, to_string(shape), flags.schema,
-                to_string(schema.layout.sample_shape()));
+// Which of the two forms was meant, and that the flags are those of one.
+bool asks_for_a_model(const Flags& flags) {
+  const bool maps = !flags.maps.original.empty() || !flags.maps.metrics.empty() || !flags.maps.labels.empty();
+  if (flags.subject.model.empty()) {
+    if (flags.maps.original.empty() || flags.maps.perturbed.empty())
+      usage_error("two files of maps are needed, ORIGINAL.npy and PERTURBED.npy, or --model and --inputs");
+    if (flags.maps.metrics.empty()) usage_error("--metric is required; `holdfast list metrics` shows them");
+    if (!flags.model.measures.empty()) usage_error("--measure is of a model: give --model and --inputs");
+    return false;
   }
-  return schema;
-}
-
-std::string cell(const std::optional<double>& value) {
-  return value ? fmt::format("{:.4f}", *value) : "-";
+  if (maps) usage_error("files of maps, --metric and --labels do not go with --model; --measure says what to measure");
+  if (flags.subject.inputs.empty()) usage_error("--inputs is required beside --model");
+  return true;
 }
 
 void run(const Flags& flags) {
-  if (flags.quiet) set_log_level(LogLevel::kWarning);
-  std::vector<std::unique_ptr<Metric>> chosen;
-  for (const std::string& text : flags.metrics) chosen.push_back(metrics().make(text));
-  const at::Tensor original = read_inputs(flags.original, {.keep_double = true});
-  const at::Tensor perturbed = read_inputs(flags.perturbed, {.keep_double = true});
-  if (original.dim() < 2)
-    input_error("{}: has shape {}; maps [B, ...] are expected", flags.original, to_string(original.sizes().vec()));
-  check_same_shape(flags, original, perturbed);
-  const Schema schema = schema_for(flags, original);
-  const MapBatch clean = fold_maps(original, schema);
-  const MapBatch moved = fold_maps(perturbed, schema);
-
-  Json results = Json::array();
-  std::vector<std::vector<std::string>> rows;
-  for (const std::unique_ptr<Metric>& metric : chosen) {
-    metric->check(schema);
-    const Baseline level = baseline(*metric, clean, {}, {.seed = flags.seed});
-    const Assessment result = assess(*metric, clean, moved, level, flags.seed);
-    results.push_back(to_json(result));
-    rows.push_back({result.metric, fmt::format("{:.4f}", result.value.mean),
-                    result.value.count < 2 ? "-" : fmt::format("[{:.4f}, {:.4f}]", result.value.low, result.value.high),
-                    cell(result.chance), cell(result.adjusted), cell(result.between), cell(result.specific)});
-    warn_of_ties(result);
-  }
-  if (flags.json) {
-    std::fputs(dump_json({{"samples", clean.count}, {"metrics", results}}).c_str(), stdout);
-  } else {
-    std::printf("%lld samples\n%s", static_cast<long long>(clean.count),
-                text_table({"metric", "mean", "95 %", "chance", "adjusted", "between", "specific"}, rows).c_str());
-  }
+  if (asks_for_a_model(flags)) return measure_model(flags.model, flags.subject, flags.common, flags.json);
+  flags.common.apply();
+  measure_maps(flags.maps, flags.subject.schema, flags.common, flags.json);
 }
 
 }  // namespace
@@ -80,15 +44,13 @@ void run(const Flags& flags) {
 void add_measure(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = add_command(
-      app, "measure", "Compares two sets of maps, with the levels that make a similarity mean something",
+      app, "measure", "Compares two sets of maps; with --model, measures a model around its samples",
       "holdfast measure examples/original_attributions.npy examples/perturbed_attributions.npy --metric 'top_k(k=4)'");
-  command->add_option("ORIGINAL", flags->original, "Maps, .npy [B, ...]")->required();
-  command->add_option("PERTURBED", flags->perturbed, "Maps of the same shape")->required();
-  command->add_option("--metric", flags->metrics, "Metric; may be repeated")->required()->allow_extra_args(false);
-  command->add_option("--schema", flags->schema, "JSON: layout and one-hot groups of the maps");
-  command->add_option("--seed", flags->seed, "Seed of the intervals and of the pairs of samples")->capture_default_str();
+  flags->maps.add_to(*command);
+  flags->subject.add_to(*command, false);
+  flags->model.add_to(*command);
   command->add_flag("--json", flags->json, "As JSON, with a value for each sample");
-  command->add_flag("--quiet", flags->quiet, "Only errors");
+  flags->common.add_to(*command);
   command->callback([flags] { run(*flags); });
 }
 

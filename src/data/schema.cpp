@@ -184,6 +184,13 @@ void check_neighbors(const Schema& schema, const std::string& where) {
       if (j > 0 && near[j] <= near[j - 1]) input_error("{}: neighbors[{}] must be ascending, each feature once", where, i);
     }
   }
+  for (std::size_t i = 0; i < schema.neighbors.size(); ++i) {
+    for (const std::int64_t other : schema.neighbors[i]) {
+      const std::vector<std::int64_t>& back = schema.neighbors[static_cast<std::size_t>(other)];
+      if (!std::binary_search(back.begin(), back.end(), static_cast<std::int64_t>(i)))
+        input_error("{}: neighbors[{}] has feature {}, but neighbors[{}] does not have {}", where, i, other, other, i);
+    }
+  }
 }
 
 std::string unnamed(const Layout& layout, std::int64_t feature) {

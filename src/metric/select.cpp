@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <functional>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "holdfast/core/error.h"
@@ -54,43 +52,33 @@ struct Bracket {
   std::int64_t above_low, above_high;
 
   std::int64_t candidates() const { return above_low - above_high; }
-  bool inside(double value) const { return value > low && value < high; }
 };
 
-// Where about `count` values should be above, if the map's tail falls exponentially, as those of explanations do.
-double guess_for(const Bracket& bracket, double count) {
-  const double from = std::log(static_cast<double>(bracket.above_low));
-  const double to = std::log(std::max(static_cast<double>(bracket.above_high), 0.5));
-  return bracket.low + (from - std::log(count)) / (from - to) * (bracket.high - bracket.low);
-}
-
-// Halves the number of doubles between: whatever the map looks like, this gets there.
+// Halves the number of doubles between, which is halving the octaves first: whatever the map looks like, this gets there.
 double middle_of(const Bracket& bracket) {
   const auto low = std::bit_cast<std::uint64_t>(bracket.low), high = std::bit_cast<std::uint64_t>(bracket.high);
   return std::bit_cast<double>(low + (high - low) / 2);
 }
 
-// Counts values above guesses until few candidates are left between; counting is far cheaper than moving values around.
+// Counts the values above the middle until few candidates are left; counting is far cheaper than moving values around.
 void narrow(std::span<const double> values, std::int64_t k, Bracket& bracket) {
   const std::int64_t few = 32 + static_cast<std::int64_t>(values.size()) / 64;
-  const double wanted = static_cast<double>(k), margin = static_cast<double>(few) / 3;
-  std::int64_t before_last = 2 * bracket.candidates(), last = before_last;  // candidates, one and two rounds ago
-  for (int round = 0; round < 40 && bracket.candidates() > few; ++round) {
-    const bool stuck = 2 * bracket.candidates() > before_last;
-    before_last = std::exchange(last, bracket.candidates());
-    // In turn a little below and a little above the k-th, so that both ends come close.
-    const double target = round % 2 == 0 ? std::min(wanted + margin, (wanted + static_cast<double>(bracket.above_low)) / 2)
-                                         : std::max(wanted - margin, (wanted + static_cast<double>(bracket.above_high)) / 2);
-    double guess = stuck ? middle_of(bracket) : guess_for(bracket, target);
-    if (!bracket.inside(guess)) guess = middle_of(bracket);
-    if (!bracket.inside(guess)) return;  // neighbouring doubles: all candidates are equal
-    const std::int64_t above = kernels::count_above(values, guess);
+  while (bracket.candidates() > few) {
+    const double middle = middle_of(bracket);
+    if (!(middle > bracket.low && middle < bracket.high)) return;  // neighbouring doubles: all candidates are equal
+    const std::int64_t above = kernels::count_above(values, middle);
     if (above >= k) {
-      bracket.low = guess, bracket.above_low = above;
+      bracket.low = middle, bracket.above_low = above;
     } else {
-      bracket.high = guess, bracket.above_high = above;
+      bracket.high = middle, bracket.above_high = above;
     }
   }
+}
+
+// Fewer than k values are above zero. Maps are often zero in most places, and never below.
+Threshold at_most_zero(std::span<const double> values, std::int64_t k, std::int64_t above_zero) {
+  const bool zero = std::count_if(values.begin(), values.end(), [](double value) { return value >= 0; }) >= k;
+  return zero ? Threshold{0, k - above_zero} : select_on_a_copy(values, k);
 }
 
 }  // namespace
@@ -98,11 +86,12 @@ void narrow(std::span<const double> values, std::int64_t k, Bracket& bracket) {
 Threshold threshold_of(std::span<const double> values, std::int64_t k) {
   if (k == 0) return {std::numeric_limits<double>::infinity(), 0};
   if (values.size() < kFew) return select_on_a_copy(values, k);
-  Bracket bracket{.low = 0, .high = kernels::largest(values), .above_low = kernels::count_above(values, 0), .above_high = 0};
+  // The k-th value is rarely further than this from the largest.
+  const double largest = kernels::largest(values), far = largest / 256;
+  Bracket bracket{.low = far, .high = largest, .above_low = kernels::count_above(values, far), .above_high = 0};
   if (bracket.above_low < k) {
-    // Maps are often zero in most places, and never below.
-    const bool zero = std::count_if(values.begin(), values.end(), [](double value) { return value >= 0; }) >= k;
-    return zero ? Threshold{0, k - bracket.above_low} : select_on_a_copy(values, k);
+    bracket = {.low = 0, .high = far, .above_low = kernels::count_above(values, 0), .above_high = bracket.above_low};
+    if (bracket.above_low < k) return at_most_zero(values, k, bracket.above_low);
   }
   narrow(values, k, bracket);
   scratch().resize(std::max(scratch().size(), static_cast<std::size_t>(bracket.candidates()) + 4));

@@ -235,6 +235,7 @@ def test_every_example_in_a_help_text_runs(holdfast, tmp_path):
         "data list",
         "data fetch",
         "data check",
+        "data schema",
     ]
     for command in commands:
         text = holdfast(*command.split(), "--help").stdout

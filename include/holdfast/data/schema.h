@@ -44,8 +44,8 @@ struct Schema {
   std::vector<Feature> features;
   std::vector<Group> groups;
   std::vector<std::string> classes;
-  // Empty, or for each feature of a folded map the features that count as next to it, ascending: correlated columns of a
-  // table, say. Metrics with a neighbourhood use it instead of the layout's own.
+  // Empty, or for each feature of a folded map the features that count as next to it, ascending and mutual: correlated columns
+  // of a table, say. Metrics with a neighbourhood use it instead of the layout's own.
   std::vector<std::vector<std::int64_t>> neighbors;
   // Range of every element when `features` is empty; unset when nothing is known.
   std::optional<std::pair<double, double>> range;

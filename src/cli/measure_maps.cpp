@@ -1,0 +1,136 @@
+#include "measure_maps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/metric/levels.h"
+#include "holdfast/report/text_table.h"
+
+namespace holdfast::cli {
+namespace {
+
+// In the order given; a metric that was named twice, in whatever words, is one.
+std::vector<std::unique_ptr<Metric>> make_metrics(const std::vector<std::string>& calls) {
+  std::vector<std::unique_ptr<Metric>> chosen;
+  for (const std::string& call : calls) {
+    std::unique_ptr<Metric> metric = metrics().make(call);
+    const bool known =
+        std::any_of(chosen.begin(), chosen.end(), [&](const auto& other) { return other->name() == metric->name(); });
+    if (!known) chosen.push_back(std::move(metric));
+  }
+  return chosen;
+}
+
+at::Tensor read_maps(const std::string& path) {
+  const at::Tensor maps = read_inputs(path, {.keep_double = true});
+  if (maps.dim() < 2) input_error("{}: has shape {}; maps [B, ...] are expected", path, to_string(maps.sizes().vec()));
+  return maps;
+}
+
+Schema schema_for(const MeasureMapsFlags& flags, const std::string& path, const at::Tensor& maps) {
+  const std::vector<std::int64_t> shape = maps.sizes().slice(1).vec();
+  if (path.empty()) return Schema::of(Layout::guess(shape));
+  const Schema schema = read_schema(path);
+  if (schema.layout.sample_shape() != shape) {
+    input_error("{}: maps have shape {}, but the schema {} describes {}", flags.original, to_string(shape), path,
+                to_string(schema.layout.sample_shape()));
+  }
+  return schema;
+}
+
+MapBatch folded(const at::Tensor& maps, const Schema& schema, const std::string& path) {
+  MapBatch batch = fold_maps(maps, schema);
+  const auto bad = std::find_if(batch.values.begin(), batch.values.end(), [](double value) { return !std::isfinite(value); });
+  if (bad != batch.values.end()) {
+    input_error("{}: the channels of sample {} add up to more than a double holds", path,
+                (bad - batch.values.begin()) / schema.layout.features());
+  }
+  return batch;
+}
+
+std::vector<std::int64_t> read_classes(const std::string& path, std::int64_t samples) {
+  if (path.empty()) return {};
+  const at::Tensor labels = read_labels(path, samples);
+  return {labels.const_data_ptr<std::int64_t>(), labels.const_data_ptr<std::int64_t>() + samples};
+}
+
+std::string cell(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? fmt::format("{:.4f}", *value) : "-";
+}
+
+// Columns that say nothing about these metrics are left out.
+std::string table_of(const std::vector<Assessment>& results) {
+  const auto any = [&](const auto& has) { return std::any_of(results.begin(), results.end(), has); };
+  const bool classes = any([](const Assessment& result) { return result.between_same_class.has_value(); });
+  const bool sets = any([](const Assessment& result) { return result.distinct_top_sets > 0; });
+  const bool found = any([](const Assessment& result) { return result.found.has_value(); });
+  const auto undefined = [](const Assessment& result) {
+    return static_cast<std::int64_t>(result.values.size()) - result.value.count;
+  };
+  const bool left_out = any([&](const Assessment& result) { return undefined(result) > 0; });
+
+  std::vector<std::string> header{"metric", "mean", "95 %", "median", "chance", "adjusted", "between", "specific"};
+  if (classes) header.insert(header.end() - 1, "same class");
+  if (sets) header.insert(header.end(), {"top sets", "tied"});
+  if (found) header.emplace_back("found");
+  if (left_out) header.emplace_back("undefined");
+  std::vector<std::vector<std::string>> rows;
+  for (const Assessment& result : results) {
+    const Interval& value = result.value;
+    std::vector<std::string> row{result.metric, cell(value.mean),
+                                 value.count < 2 ? "-" : fmt::format("[{:.4f}, {:.4f}]", value.low, value.high),
+                                 cell(value.median)};
+    row.push_back((result.chance && !result.chance_is_exact ? "~" : "") + cell(result.chance));
+    row.insert(row.end(), {cell(result.adjusted), cell(result.between)});
+    if (classes) row.push_back(cell(result.between_same_class));
+    row.push_back(cell(result.specific));
+    const bool has_sets = result.distinct_top_sets > 0;
+    if (sets) row.push_back(has_sets ? fmt::format("{}", result.distinct_top_sets) : "-");
+    if (sets) row.push_back(has_sets ? fmt::format("{:.0f} %", 100 * result.tied_share) : "-");
+    if (found) row.push_back(result.found ? fmt::format("{:.1f}, {:.1f}", *result.found, *result.found_perturbed) : "-");
+    if (left_out) row.push_back(fmt::format("{}", undefined(result)));
+    rows.push_back(std::move(row));
+  }
+  return text_table(header, rows);
+}
+
+}  // namespace
+
+void MeasureMapsFlags::add_to(CLI::App& command) {
+  command.add_option("ORIGINAL", original, "Maps, .npy [B, ...]");
+  command.add_option("PERTURBED", perturbed, "Maps of the same shape");
+  command.add_option("--metric", metrics, "Metric of two maps; may be repeated")->allow_extra_args(false);
+  command.add_option("--labels", labels, "Class of each sample, .npy [B]: adds the level between samples of one class");
+}
+
+void measure_maps(const MeasureMapsFlags& flags, const std::string& schema_path, const CommonFlags& common, bool json) {
+  const std::vector<std::unique_ptr<Metric>> chosen = make_metrics(flags.metrics);
+  const at::Tensor original = read_maps(flags.original), perturbed = read_maps(flags.perturbed);
+  if (original.sizes() != perturbed.sizes()) {
+    input_error("{} has shape {}, but {} has shape {}", flags.original, to_string(original.sizes().vec()), flags.perturbed,
+                to_string(perturbed.sizes().vec()));
+  }
+  const Schema schema = schema_for(flags, schema_path, original);
+  for (const std::unique_ptr<Metric>& metric : chosen) metric->check(schema);
+  const std::vector<std::int64_t> classes = read_classes(flags.labels, original.size(0));
+  const MapBatch clean = folded(original, schema, flags.original), moved = folded(perturbed, schema, flags.perturbed);
+
+  const auto seed = static_cast<std::uint64_t>(common.seed);
+  std::vector<Assessment> results;
+  Json listing = Json::array();
+  for (const std::unique_ptr<Metric>& metric : chosen) {
+    results.push_back(assess(*metric, clean, moved, baseline(*metric, clean, classes, {.seed = seed}), seed));
+    listing.push_back(to_json(results.back()));
+    warn_of_ties(results.back());
+  }
+  if (json) {
+    std::fputs(dump_json({{"samples", clean.count}, {"metrics", listing}}).c_str(), stdout);
+  } else {
+    std::printf("%lld samples\n%s", static_cast<long long>(clean.count), table_of(results).c_str());
+  }
+}
+
+}  // namespace holdfast::cli
