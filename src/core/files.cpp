@@ -17,7 +17,6 @@
 #include <utility>
 
 #include <openssl/evp.h>
-#include <zlib.h>
 
 #include "holdfast/core/error.h"
 
@@ -143,16 +142,6 @@ class Sha256 {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
 
-// Room for what gzip data says it decompresses to (its last four bytes), as far as its own size makes that credible. One
-// byte more than that lets zlib see the end.
-std::size_t expected_size(std::span<const std::byte> data, std::size_t limit) {
-  constexpr std::size_t kMostExpansion = 1032;  // of a byte, by deflate
-  std::size_t claimed = 0;
-  for (std::size_t i = 1; i <= 4 && i <= data.size(); ++i)
-    claimed = claimed << 8 | std::to_integer<std::size_t>(data[data.size() - i]);
-  return std::min({std::max<std::size_t>(claimed + 1, 1 << 16), data.size() * kMostExpansion + 1, limit + 1});
-}
-
 }  // namespace
 
 bool file_exists(const std::string& path) {
@@ -233,43 +222,6 @@ void check_writable_folder(const std::string& path) {
     input_error("cannot write to the folder {}: {}", path, reason(error));
   }
   ::unlink(probe.c_str());
-}
-
-Bytes gunzip(std::span<const std::byte> data, const std::string& where, std::size_t limit) {
-  z_stream stream{};
-  constexpr int kGzipOnly = 16 + MAX_WBITS;
-  if (inflateInit2(&stream, kGzipOnly) != Z_OK) failure("{}: zlib has no memory", where);
-  const std::unique_ptr<z_stream, decltype(&inflateEnd)> guard(&stream, &inflateEnd);
-
-  constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // zlib counts in 32 bits
-  Bytes result(expected_size(data, limit));
-  std::size_t read = 0, filled = 0;
-  while (true) {
-    if (filled == result.size()) {
-      // One byte above the limit is enough to see that there is more.
-      if (filled > limit) input_error("{}: decompresses to more than {} bytes", where, limit);
-      result.resize(std::min(std::max<std::size_t>(2 * filled, 1 << 16), limit + 1));
-    }
-    const std::size_t in = std::min(data.size() - read, kMostAtOnce), out = std::min(result.size() - filled, kMostAtOnce);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(data.data() + read));
-    stream.avail_in = static_cast<uInt>(in);
-    stream.next_out = reinterpret_cast<Bytef*>(result.data() + filled);
-    stream.avail_out = static_cast<uInt>(out);
-    const int status = inflate(&stream, Z_NO_FLUSH);
-    read += in - stream.avail_in;
-    filled += out - stream.avail_out;
-    if (status == Z_STREAM_END) {
-      if (read == data.size()) break;
-      inflateReset(&stream);  // gzip files may be put one behind the other
-    } else if (status == Z_BUF_ERROR && read == data.size() && filled < result.size()) {
-      input_error("{}: the gzip data is truncated", where);
-    } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      input_error("{}: the gzip data is damaged ({})", where, stream.msg == nullptr ? "unknown reason" : stream.msg);
-    }
-  }
-  if (filled > limit) input_error("{}: decompresses to more than {} bytes", where, limit);
-  result.resize(filled);
-  return result;
 }
 
 Bytes read_maybe_gz(const std::string& path) {
