@@ -21,7 +21,7 @@ memory_jobs=$(awk '/MemAvailable/{print int($2/1500000)}' /proc/meminfo)
 ninja -C "$folder" -j "$jobs" --quiet
 
 # `import holdfast` in .venv finds what was built here.
-if [ -d "$folder/python" ] && [ -x .venv/bin/python ]; then
+if [ "$folder" = build ] && [ -d build/python ] && [ -x .venv/bin/python ]; then
   link=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["platlib"])')/holdfast.pth
-  [ "$(cat "$link" 2>/dev/null)" = "$PWD/$folder/python" ] || echo "$PWD/$folder/python" >"$link"
+  [ "$(cat "$link" 2>/dev/null)" = "$PWD/build/python" ] || echo "$PWD/build/python" >"$link"
 fi

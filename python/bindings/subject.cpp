@@ -9,6 +9,10 @@
 namespace holdfast::python {
 namespace {
 
+// What counts as a small sample, in elements, and the tile it goes in.
+constexpr std::int64_t kSmallSample = 512;
+constexpr std::int64_t kPythonTile = 1024;
+
 std::string shape_of(const at::Tensor& tensor) {
   return to_string(tensor.sizes().vec());
 }
@@ -90,6 +94,25 @@ Schema schema_for(const std::optional<Schema>& given, const Model* model, const 
   }
   const std::optional<Layout> known = model != nullptr ? model->layout() : std::nullopt;
   return Schema::of(known && known->sample_shape() == shape ? *known : Layout::guess(shape));
+}
+
+PythonModel* python_model(const Question& question) {
+  return dynamic_cast<PythonModel*>(question.model.get());
+}
+
+TileOptions tiles_of(const Question& question, const Layout& layout) {
+  const bool enlarge = question.tile == 0 && python_model(question) != nullptr && layout.inputs() <= kSmallSample;
+  return {.size = enlarge ? kPythonTile : question.tile, .threads = question.threads};
+}
+
+void with_advice(const Question& question, const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (python_model(question) == nullptr || message.find("layers") == std::string::npos) throw;
+    throw Error(error.kind(), message + "; holdfast.load_model(module, example=inputs) shows the layers of a torch module");
+  }
 }
 
 Subject examine(const Question& question) {

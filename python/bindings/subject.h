@@ -1,6 +1,7 @@
 // What a call is about: a model, its samples and what is known about them, checked before any work.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,9 +9,12 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/data/schema.h"
+#include "holdfast/experiment/explain_all.h"
 #include "holdfast/model/model.h"
 
 namespace holdfast::python {
+
+class PythonModel;
 
 // The arguments that explain, attack and measure_model share, as Python gives them.
 struct Question {
@@ -34,6 +38,15 @@ struct Subject {
 
 // Throws kInput or kUsage in one sentence.
 Subject examine(const Question& question);
+
+// The model where it is a Python function, else null.
+PythonModel* python_model(const Question& question);
+
+// Python's functions run on one thread, each call with overhead of its own: small samples go in larger tiles.
+TileOptions tiles_of(const Question& question, const Layout& layout);
+
+// Layers of a Python model cannot be seen, but there is a way to show them: what `check` throws about layers is completed.
+void with_advice(const Question& question, const std::function<void()>& check);
 
 // Schema of arrays [B, sample...]: the one given, else what the model knows, else what the shape says.
 Schema schema_for(const std::optional<Schema>& given, const Model* model, const at::Tensor& arrays, const std::string& what);

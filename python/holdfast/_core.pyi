@@ -111,6 +111,7 @@ def measure(
     schema: Schema | None,
     labels: torch.Tensor | None,
     seed: int,
+    levels: bool,
 ) -> list[Compared]: ...
 
 class MeasureChoice:

@@ -24,11 +24,37 @@ class Measurement(Record):
 
 @overload
 def measure_model(
-    model: AnyModel, inputs: Array, measures: str, *, explainer: str = ..., epsilon: float = ..., **options: Any
+    model: AnyModel,
+    inputs: Array,
+    measures: str,
+    *,
+    explainer: str = ...,
+    epsilon: float = ...,
+    endpoints: Array | None = ...,
+    targets: Any = ...,
+    schema: AnySchema | None = ...,
+    baseline: Array | None = ...,
+    background: Array | None = ...,
+    seed: int = ...,
+    threads: int = ...,
+    tile: int = ...,
 ) -> Measurement: ...
 @overload
 def measure_model(
-    model: AnyModel, inputs: Array, measures: Sequence[str], *, explainer: str = ..., epsilon: float = ..., **options: Any
+    model: AnyModel,
+    inputs: Array,
+    measures: Sequence[str],
+    *,
+    explainer: str = ...,
+    epsilon: float = ...,
+    endpoints: Array | None = ...,
+    targets: Any = ...,
+    schema: AnySchema | None = ...,
+    baseline: Array | None = ...,
+    background: Array | None = ...,
+    seed: int = ...,
+    threads: int = ...,
+    tile: int = ...,
 ) -> list[Measurement]: ...
 def measure_model(
     model: AnyModel,
