@@ -67,6 +67,7 @@ class Ledger {
   double best_value(std::int64_t sample) const { return outcomes_[static_cast<std::size_t>(sample)].value; }
   bool done(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].done; }
   std::int64_t evaluations(std::int64_t sample) const { return outcomes_[static_cast<std::size_t>(sample)].evaluations; }
+  std::int64_t predicted(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].predicted; }
   Owners running() const;  // samples that are not done
 
   // What was found, explained afresh in one batch: maps, logits and values belong together.

@@ -14,5 +14,6 @@ void add_mass_center(Registry<Attack>& registry);
 void add_target(Registry<Attack>& registry);
 void add_lens(Registry<Attack>& registry);
 void add_multi(Registry<Attack>& registry);
+void add_gauntlet(Registry<Attack>& registry);
 
 }  // namespace holdfast

@@ -14,6 +14,7 @@ Registry<Attack> builtin_attacks() {
   add_target(registry);
   add_lens(registry);
   add_multi(registry);
+  add_gauntlet(registry);
   return registry;
 }
 

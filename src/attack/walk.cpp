@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "descend.h"
+#include "feature_maps.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
 
@@ -45,7 +46,6 @@ class Walk {
       at::Tensor gradient = gradient_at(i);
       here_.reset();  // one graph at a time
       if (const auto kept = ledger_.shrink(walkers_.owners)) keep(*kept, gradient);
-      leave_out_non_finite(gradient);
       if (rules_.momentum > 0) gradient = velocity_ = with_momentum(gradient);
       walkers_.points = descend(task_.threat, walkers_.points, gradient, walkers_.clean, rules_.step_length(i), &projected_);
       ledger_.count_projections(projected_, walkers_.owners);
@@ -71,7 +71,66 @@ class Walk {
       cost += passes_;
     }
     ledger_.charge(cost, walkers_.owners);
-    return descent_.gradient(*here_, at);
+    at::Tensor gradient = descent_.gradient(*here_, at);
+    leave_out_non_finite(gradient);
+    return rules_.hinge > 0 ? with_label(gradient, at) : gradient;
+  }
+
+  // The margin of the clean class, [rows].
+  at::Tensor margins(const at::Tensor& logits, const at::Tensor& classes) const {
+    const at::Tensor own = logits.gather(1, classes.unsqueeze(1)).squeeze(1);
+    const at::Tensor others = logits.scatter(1, classes.unsqueeze(1), -std::numeric_limits<double>::infinity());
+    return own - others.amax(1);
+  }
+  at::Tensor clean_classes() const {
+    std::vector<std::int64_t> classes;
+    for (const std::int64_t sample : walkers_.owners) classes.push_back(ledger_.predicted(sample));
+    return at::tensor(at::ArrayRef<std::int64_t>(classes), at::kLong).to(task_.inputs.device());
+  }
+  // Gradient of the margin by the inputs, for some rows.
+  at::Tensor margin_gradient(const at::Tensor& rows, const at::Tensor& classes, const Rule& rule) const {
+    const at::AutoGradMode with_graph(true);
+    const at::Tensor inputs = rows_at(walkers_.points, rows).detach().requires_grad_();
+    const at::Tensor logits = rule.softplus_beta.empty() ? task_.model.logits(inputs) : task_.model.logits(inputs, rule);
+    return torch::autograd::grad({margins(logits, rows_at(classes, rows)).sum()}, {inputs})[0];
+  }
+  void charge_rows(const at::Tensor& rows, std::int64_t evaluations) { ledger_.charge(evaluations, owners_of(rows)); }
+  Ledger::Owners owners_of(const at::Tensor& rows) const {
+    Ledger::Owners owners;
+    const at::Tensor plain = rows.cpu().contiguous();
+    for (std::int64_t i = 0; i < plain.numel(); ++i)
+      owners.push_back(walkers_.owners[static_cast<std::size_t>(plain.data_ptr<std::int64_t>()[i])]);
+    return owners;
+  }
+
+  at::Tensor with_label(const at::Tensor& gradient, const ExplainTask& at) {
+    const at::Tensor classes = clean_classes();
+    const at::Tensor rows = (margins(here_->at().logits, classes) < rules_.hinge).nonzero().squeeze(1);
+    if (rows.numel() == 0) return gradient;
+    charge_rows(rows, 1);
+    at::Tensor direction = scaled_to_one(gradient);
+    return direction.index_add_(0, rows, scaled_to_one(margin_gradient(rows, classes, at.rule)), /*alpha=*/-1);
+  }
+
+  // One Newton step to a margin of `repair`, by the shortest way in the threat's norm, for the rows that are below.
+  void repair(const at::Tensor& logits) {
+    const at::Tensor classes = clean_classes();
+    const at::Tensor margin = margins(logits, classes);
+    const at::Tensor rows = (margin < rules_.repair).nonzero().squeeze(1);
+    if (rows.numel() == 0) return;
+    const at::Tensor gradient = margin_gradient(rows, classes, {}), missing = 1.001 * (rules_.repair - rows_at(margin, rows));
+    const bool corners = task_.threat.norm == Norm::kLinf;
+    const at::Tensor size = corners ? gradient.flatten(1).abs().sum(1) : gradient.flatten(1).square().sum(1);
+    const at::Tensor length = (missing / size.clamp_min(std::numeric_limits<float>::min())).to(gradient.dtype());
+    const at::Tensor step = per_row(length, gradient.dim()) * (corners ? gradient.sign() : gradient);
+    const at::Tensor clean = rows_at(walkers_.clean, rows);
+    const at::Tensor moved = task_.threat.project(rows_at(walkers_.points, rows) + step, clean);
+    walkers_.points = walkers_.points.index_copy(0, rows.to(walkers_.points.device()), moved);
+    ExplainTask judged = explain_at(task_, task_.threat.admit(moved, clean));
+    judged.targets = rows_at(walkers_.targets, rows);
+    judged.sample_ids = rows_at(walkers_.ids, rows);
+    charge_rows(rows, 1 + passes_);
+    ledger_.record(judged.inputs, task_.explainer.attribute(judged), owners_of(rows));
   }
 
   void judge() {
@@ -83,7 +142,9 @@ class Walk {
     }
     ExplainTask judged = point();
     judged.inputs = task_.threat.admit(walkers_.points, walkers_.clean);
-    ledger_.record(judged.inputs, task_.explainer.attribute(judged), walkers_.owners);
+    const Explanation there = task_.explainer.attribute(judged);
+    ledger_.record(judged.inputs, there, walkers_.owners);
+    if (rules_.repair > 0 && rules_.surrogate) repair(there.logits);
   }
 
   void keep(const at::Tensor& rows, at::Tensor& gradient) {
@@ -102,11 +163,14 @@ class Walk {
     gradient = gradient.nan_to_num(0, 0, 0);
   }
 
+  static at::Tensor scaled_to_one(const at::Tensor& gradient) {
+    const at::Tensor size = gradient.flatten(1).abs().sum(1).clamp_min(std::numeric_limits<float>::min());
+    return gradient / per_row(size, gradient.dim());
+  }
+
   at::Tensor with_momentum(const at::Tensor& gradient) const {
-    std::vector<std::int64_t> one_a_row(static_cast<std::size_t>(gradient.dim()), 1);
-    one_a_row[0] = gradient.size(0);
-    const at::Tensor size = gradient.flatten(1).abs().sum(1).clamp_min(std::numeric_limits<float>::min()).view(one_a_row);
-    return velocity_.defined() ? rules_.momentum * velocity_ + gradient / size : gradient / size;
+    const at::Tensor fresh = scaled_to_one(gradient);
+    return velocity_.defined() ? rules_.momentum * velocity_ + fresh : fresh;
   }
 
   const AttackTask& task_;

@@ -25,6 +25,7 @@ class Cosine final : public Metric {
   explicit Cosine(const Options& options) : Metric(options.canonical()) {}
 
   Direction direction() const override { return Direction::kHigherIsMoreAlike; }
+  Aim aim() const override { return {.at = Aim::At::kValues}; }
   void check(const Schema&) const override {}  // any map has a direction, but for zero: undefined, not wrong
 
   double compare(const MapView& original, const MapView& perturbed) const override {

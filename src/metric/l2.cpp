@@ -38,6 +38,7 @@ class L2 final : public Metric {
   explicit L2(const Options& options) : Metric(options.canonical()) {}
 
   Direction direction() const override { return Direction::kLowerIsMoreAlike; }
+  Aim aim() const override { return {.at = Aim::At::kValues}; }
   void check(const Schema&) const override {}
   double compare(const MapView& original, const MapView& perturbed) const override {
     return distance(original.values, perturbed.values);

@@ -145,6 +145,10 @@ class LensDistance final : public Metric {
 
   std::vector<std::int64_t> top_set(const MapView& map) const override { return top_k_set(map.values, largest_k_); }
   std::optional<std::int64_t> top_count() const override { return largest_k_; }
+  Aim aim() const override {
+    const std::int64_t radius = local_ ? weights_.w.front().size : 0;
+    return {.at = radius > 0 ? Aim::At::kNearTop : Aim::At::kTop, .radius = radius};
+  }
 
  private:
   LensWeights weights_;

@@ -92,6 +92,11 @@ std::optional<double> SetMetric::chance(const MapView& original) const {
   return chance_of_being_near(prepared.members(), Neighborhood(original.schema, options_.w), options_.k);
 }
 
+Aim SetMetric::aim() const {
+  const Aim::At near = options_.share == ShareOf::kOriginal ? Aim::At::kNearTop : Aim::At::kTopNear;
+  return {.at = options_.w == 0 ? Aim::At::kTop : near, .radius = options_.w, .diversity = options_.diversity};
+}
+
 std::vector<std::int64_t> SetMetric::top_set(const MapView& map) const {
   FeatureSet set;
   choose(map, options_, set);

@@ -36,6 +36,7 @@ class SetMetric : public Metric {
   std::optional<std::int64_t> found(const MapView& map) const override;
   bool ties_decide(const MapView& map) const override;
   std::optional<std::int64_t> top_count() const override { return options_.k; }
+  Aim aim() const override;
 
  private:
   SetMetricOptions options_;

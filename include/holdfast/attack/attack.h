@@ -39,6 +39,11 @@ struct AttackTask {
   at::Tensor sample_ids;  // [B] int64
   std::uint64_t seed = 0;
   at::Tensor baseline = {}, background = {};  // for explainers that need them: see ExplainTask
+  // Rows of the whole run, the same for all its tiles: what an attack scales itself by; undefined: the inputs.
+  at::Tensor reference = {};
+  // [B, sample...], points known to be bad, allowed by the threat model: those found at a smaller epsilon, say. Ensembles
+  // start with them, so that more epsilon never finds less.
+  at::Tensor start = {};
   Select select = Select::kWorst;
   bool trace = false;  // record the metric after every iteration
 };
@@ -53,6 +58,7 @@ struct SampleOutcome {
   std::int64_t non_finite = 0;   // iterates whose map or gradient was not finite, at a kink of the model
   double clean_margin = 0;       // logit of the predicted class above the runner-up, at the clean input
   double margin = 0;             // ... and at the returned one
+  double late_gain = 0;          // of an ensemble: how far the value still moved in the last fifth of the work
   std::string component = {};    // of an ensemble: which one found the returned input; empty: none, or no ensemble
   // Of the best (kWorst) or current (kLast) point after each iteration: its metric, and the evaluations used by then.
   std::vector<double> trace = {};

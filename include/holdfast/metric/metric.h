@@ -27,6 +27,20 @@ struct MapView {
 
 enum class Direction { kHigherIsMoreAlike, kLowerIsMoreAlike };
 
+// What decides a metric's value: where an attack on it should aim.
+struct Aim {
+  enum class At {
+    kTop,      // which features are in the top
+    kNearTop,  // which of the original's top features have one of the perturbed map's near
+    kTopNear,  // which of the perturbed map's top features are near one of the original's
+    kOrder,    // the order of all features
+    kValues,   // the values of all features
+  };
+  At at = At::kOrder;
+  std::int64_t radius = 0;                     // of what is near
+  std::optional<std::int64_t> diversity = {};  // of a diverse top
+};
+
 // A metric with one original map worked out, to be held against many perturbed ones.
 class PreparedMetric {
  public:
@@ -69,6 +83,7 @@ class Metric {
   virtual bool ties_decide(const MapView& map) const;
   // k of the metric, for attacks that take theirs from it; nothing for metrics of whole maps.
   virtual std::optional<std::int64_t> top_count() const { return std::nullopt; }
+  virtual Aim aim() const { return {.at = top_count() ? Aim::At::kTop : Aim::At::kOrder}; }
 
   const std::string& name() const { return name_; }  // canonical call with the options that identify it: "top_k(k=8)"
 

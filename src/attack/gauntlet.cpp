@@ -1,0 +1,117 @@
+// gauntlet: the worst of a few diverse attacks, without parameters, for any model, explainer, metric and threat model.
+//
+// Its components (gauntlet/) propose points, one ledger keeps the worst preserved one of every sample and says which component
+// found it. So it is never better for the defender than any of them, nor than random points. A sample that is broken
+// completely leaves; the others go on. Components that need gradients are left out where explainer or model have none.
+//
+// How far results still moved in the last fifth of the work is kept for every sample (late_gain): where it is not small, more
+// effort will find more.
+//
+// For models with kinks directions come from a surrogate with softplus of a width that falls during a walk; what is measured
+// is always the model itself. Scales of that width are read off task.reference, so that results do not depend on the tile.
+#include <cmath>
+
+#include "check.h"
+#include "gauntlet/component.h"
+#include "holdfast/core/interrupt.h"
+#include "holdfast/core/torch.h"
+#include "methods.h"
+
+namespace holdfast {
+namespace gauntlet {
+
+std::vector<std::unique_ptr<Component>> components() {
+  std::vector<std::unique_ptr<Component>> all;
+  all.push_back(make_random());
+  all.push_back(make_contrast());
+  all.push_back(make_gaps());
+  all.push_back(make_threshold());
+  all.push_back(make_order());
+  all.push_back(make_crossing());
+  all.push_back(make_square());
+  all.push_back(make_evolution());
+  return all;
+}
+
+}  // namespace gauntlet
+
+namespace {
+
+const MethodInfo kInfo{
+    .name = "gauntlet",
+    .summary = "worst of a few diverse attacks, without parameters: the strongest there is",
+    .options = {{"effort", "standard", one_of({"light", "standard", "heavy"}), "how much work: a third, one, four times"}},
+    .needs = {"gradients of gradients for most of it; works without"}};
+
+double factor(const std::string& effort) {
+  return effort == "light" ? 1.0 / 3 : effort == "heavy" ? 4 : 1;
+}
+
+// The value of every sample after each component, and the work done by then.
+struct Milestone {
+  double evaluations = 0;
+  std::vector<double> values;
+};
+
+class Gauntlet final : public Attack {
+ public:
+  explicit Gauntlet(const Options& options) : Attack(options.canonical()), effort_(factor(options.word("effort"))) {}
+
+  void check(const AttackTask& task) const override { check_task(task); }
+  Select selects(Select) const override { return Select::kWorst; }
+
+  AttackResult run(const AttackTask& task) const override {
+    check(task);
+    ExplainTask at_clean = explain_at(task, task.inputs);
+    at_clean.keep_signs = true;
+    const Explanation clean = task.explainer.attribute(at_clean);
+    Ledger ledger(task, clean, Select::kWorst);
+    ledger.charge(task.explainer.evaluations());
+    gauntlet::Arena arena(task, ledger, clean, effort_);
+    if (task.start.defined()) {
+      ledger.begin_component("start");
+      arena.judge(task.start, arena.rows());
+    }
+    std::vector<Milestone> way;
+    for (const auto& component : gauntlet::components()) {
+      throw_if_interrupted();
+      if (ledger.finished() || !component->fits(arena)) continue;
+      ledger.begin_component(component->name());
+      component->run(arena);
+      way.push_back(milestone(ledger, task.inputs.size(0)));
+    }
+    AttackResult result = ledger.finish();
+    note_late_gains(way, result.samples);
+    return result;
+  }
+
+ private:
+  static Milestone milestone(const Ledger& ledger, std::int64_t samples) {
+    Milestone here;
+    for (std::int64_t i = 0; i < samples; ++i) {
+      here.evaluations += static_cast<double>(ledger.evaluations(i));
+      here.values.push_back(ledger.best_value(i));
+    }
+    return here;
+  }
+
+  // Against the values at the last milestone before four fifths of the work.
+  static void note_late_gains(const std::vector<Milestone>& way, std::vector<SampleOutcome>& samples) {
+    const Milestone* before = nullptr;
+    for (const Milestone& mark : way) {
+      if (mark.evaluations <= 0.8 * way.back().evaluations) before = &mark;
+    }
+    if (before == nullptr) return;
+    for (std::size_t i = 0; i < samples.size(); ++i) samples[i].late_gain = std::abs(before->values[i] - samples[i].value);
+  }
+
+  double effort_;
+};
+
+}  // namespace
+
+void add_gauntlet(Registry<Attack>& registry) {
+  registry.add<Gauntlet>(kInfo);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,174 @@
+#include "arena.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../draw.h"
+#include "../feature_maps.h"
+#include "holdfast/core/rng.h"
+#include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/metric/neighborhood.h"
+#include "holdfast/model/activation.h"
+
+namespace holdfast::gauntlet {
+namespace {
+
+// Samples with at most so many features are small.
+constexpr std::int64_t kSmall = 256;
+// Rows that the scales of layers are read off.
+constexpr std::int64_t kReference = 32;
+// A walk's first and last step, of epsilon; what it keeps of earlier directions; the surrogate's margin, in logits, below which
+// the label's gradient joins; the margin that a flipped iterate is brought back to.
+constexpr double kFirstStep = 0.5, kFirstCornerStep = 2.0 / 3, kLastStep = 1.0 / 60, kMomentum = 0.75, kHinge = 1, kRepair = 0.01;
+
+bool piecewise_linear(const Network& network) {
+  return std::any_of(network.nodes().begin(), network.nodes().end(), [](const Node& node) {
+    const auto* activation = std::get_if<op::Activation>(&node.operation);
+    return activation != nullptr && is_piecewise_linear(*activation);
+  });
+}
+
+std::vector<at::Tensor> pre_activations(const Network& network, const at::Tensor& inputs) {
+  return network.run(inputs, {.keep_pre_activations = true}).pre_activations;
+}
+
+// The scale of each layer's pre-activations: their deviation over the rows, or how far they can be moved inside the ball where
+// that is less. A random point of the ball moves a linear function by 1/sqrt(n) of what the best one does.
+std::vector<double> layer_scales(const AttackTask& task) {
+  const Network* network = task.model.network();
+  if (network == nullptr || !piecewise_linear(*network)) return {};
+  const at::NoGradGuard no_graph;
+  const at::Tensor& rows = task.reference.defined() ? task.reference : task.inputs;
+  const at::Tensor inputs = rows.slice(0, 0, kReference).to(task.inputs.options());
+  const at::Tensor ids = at::arange(inputs.size(0), at::kLong);
+  const at::Tensor moved = draw_points(task.threat, inputs, ids, derived_seed(task.seed, "gauntlet.scales"), /*on_sphere=*/true);
+  const double reach = std::sqrt(static_cast<double>(inputs[0].numel()));
+  const std::vector<at::Tensor> here = pre_activations(*network, inputs), there = pre_activations(*network, moved);
+  std::vector<double> scales;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const double spread = here[i].std(/*unbiased=*/false).item<double>();
+    const double change = reach * (there[i] - here[i]).square().mean().sqrt().item<double>();
+    scales.push_back(std::max(std::min(spread, change), 1e-6 * std::max(spread, 1e-6)));
+  }
+  return scales;
+}
+
+at::Tensor mask_of(const AttackTask& task, const Explanation& clean, std::int64_t k, std::int64_t radius) {
+  const Neighborhood neighborhood(task.schema, radius);
+  FeatureSet set;
+  const at::Tensor mask = weigh_features(task.schema.layout, clean.maps, [&](auto map, auto row) {
+    const MapView view{map, task.schema};
+    neighborhood.reset(set);
+    for (const std::int64_t i : task.metric.top_count() ? task.metric.top_set(view) : top_k_set(map, k)) set.add(i);
+    if (radius > 0) neighborhood.grow(set);
+    for (const std::int64_t i : set.members()) row[static_cast<std::size_t>(i)] = 1;
+  });
+  return mask.to(clean.maps.options());
+}
+
+std::int64_t attacked_top(const AttackTask& task) {
+  return task.metric.top_count().value_or(std::max<std::int64_t>(1, task.schema.layout.features() / 4));
+}
+
+}  // namespace
+
+Arena::Arena(const AttackTask& the_task, Ledger& the_ledger, const Explanation& the_clean, double the_effort)
+    : task(the_task),
+      ledger(the_ledger),
+      clean(the_clean),
+      effort(the_effort),
+      aim(the_task.metric.aim()),
+      features(the_task.schema.layout.features()),
+      k(attacked_top(the_task)),
+      gradients(the_task.explainer.is_differentiable() && the_task.model.capabilities().double_backward),
+      small(features <= kSmall),
+      top(mask_of(the_task, the_clean, k, 0)),
+      near(aim.radius > 0 ? mask_of(the_task, the_clean, k, aim.radius) : top),
+      scales_(gradients ? layer_scales(the_task) : std::vector<double>{}) {}
+
+Ledger::Owners Arena::rows(std::int64_t times) const {
+  const Ledger::Owners running = ledger.running();
+  Ledger::Owners result;
+  for (std::int64_t i = 0; i < times; ++i) result.insert(result.end(), running.begin(), running.end());
+  return result;
+}
+
+std::int64_t Arena::scaled(std::int64_t standard) const {
+  return std::max<std::int64_t>(1, std::llround(effort * static_cast<double>(standard)));
+}
+
+at::Tensor Arena::rows_of(const at::Tensor& tensor, const Ledger::Owners& owners) {
+  return tensor.index_select(0, at::tensor(at::ArrayRef<std::int64_t>(owners), at::kLong).to(tensor.device()));
+}
+
+at::Tensor Arena::starts(const Ledger::Owners& owners, std::int64_t walk) const {
+  const at::Tensor origin = rows_of(task.inputs, owners), ids = rows_of(task.sample_ids, owners).cpu();
+  const std::int64_t running = static_cast<std::int64_t>(ledger.running().size());
+  std::vector<at::Tensor> parts;
+  ThreatModel relaxed = task.threat;
+  relaxed.valid.reset();  // walks start in the space between valid rows
+  for (std::int64_t begin = 0; begin < origin.size(0); begin += running) {
+    const std::uint64_t seed =
+        derived_seed(task.seed, "gauntlet.start", static_cast<std::uint64_t>(walk * 1000 + begin / running));
+    const at::Tensor from = origin.slice(0, begin, begin + running), names = ids.slice(0, begin, begin + running);
+    if (task.threat.norm == Norm::kLinf) {
+      parts.push_back(relaxed.project(from + task.threat.epsilon * draw_signs(from, names, seed), from));
+    } else {
+      parts.push_back(draw_points(relaxed, from, names, seed, /*on_sphere=*/false));
+    }
+  }
+  return at::cat(parts);
+}
+
+at::Tensor Arena::uniform(const Ledger::Owners& owners, const char* purpose, std::int64_t walk) const {
+  const at::Tensor ids = rows_of(task.sample_ids, owners).cpu();
+  const std::int64_t running = static_cast<std::int64_t>(ledger.running().size());
+  std::vector<at::Tensor> parts;
+  for (std::int64_t begin = 0; begin < ids.size(0); begin += running) {
+    const std::uint64_t seed = derived_seed(task.seed, purpose, static_cast<std::uint64_t>(walk * 1000 + begin / running));
+    parts.push_back(random_uniform({features}, ids.slice(0, begin, begin + running), seed, purpose));
+  }
+  return at::cat(parts).to(clean.maps.options());
+}
+
+std::function<Rule(std::int64_t)> Arena::surrogate(double from, double to, std::int64_t steps) const {
+  if (scales_.empty()) return {};
+  return [this, from, to, steps](std::int64_t step) {
+    const double way = steps > 1 ? static_cast<double>(step) / static_cast<double>(steps - 1) : 1;
+    Rule rule;
+    for (const double scale : scales_) rule.softplus_beta.push_back(from * std::pow(to / from, way) / scale);
+    return rule;
+  };
+}
+
+void Arena::judge(const at::Tensor& points, const Ledger::Owners& owners) {
+  ExplainTask point = explain_at(task, task.threat.admit(points, rows_of(task.inputs, owners)));
+  point.targets = rows_of(task.targets, owners);
+  point.sample_ids = rows_of(task.sample_ids, owners);
+  ledger.charge(task.explainer.evaluations(), owners);
+  ledger.record(point.inputs, task.explainer.attribute(point), owners);
+}
+
+std::vector<double> Arena::harm() const {
+  std::vector<double> result = ledger.values();
+  const double sign = task.metric.direction() == Direction::kHigherIsMoreAlike ? 1 : -1;
+  for (double& value : result) value = std::isnan(value) ? std::numeric_limits<double>::infinity() : sign * value;
+  return result;
+}
+
+void Arena::hunt(Descent& descent, const Ledger::Owners& owners, std::int64_t walk, std::int64_t steps,
+                 const std::function<Rule(std::int64_t)>& surrogate) {
+  const double epsilon = task.threat.epsilon;
+  const WalkRules rules{.steps = steps,
+                        .first_step = epsilon * (task.threat.norm == Norm::kLinf ? kFirstCornerStep : kFirstStep),
+                        .last_step = epsilon * kLastStep,
+                        .momentum = kMomentum,
+                        .surrogate = surrogate,
+                        .hinge = kHinge,
+                        .repair = kRepair};
+  holdfast::walk(task, ledger, descent, rules, Walkers::of(task, owners, starts(owners, walk)));
+}
+
+}  // namespace holdfast::gauntlet

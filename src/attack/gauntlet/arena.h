@@ -1,0 +1,65 @@
+// Where the components of gauntlet meet: one task, one ledger that keeps the worst preserved point of every sample, and what
+// all of them need to know about the clean samples and the model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "../ledger.h"
+#include "../walk.h"
+
+namespace holdfast::gauntlet {
+
+class Arena {
+ public:
+  // `clean` is the explanation at task.inputs, signs kept. `effort` multiplies the work: 1 is standard.
+  Arena(const AttackTask& task, Ledger& ledger, const Explanation& clean, double effort);
+
+  const AttackTask& task;
+  Ledger& ledger;
+  const Explanation& clean;
+  const double effort;
+  const Aim aim;
+  const std::int64_t features;
+  const std::int64_t k;  // size of the top that is attacked; a quarter of the features for metrics of whole maps
+  // Whether a walk can follow gradients of the explanation.
+  const bool gradients;
+  // Whether samples are small: then many short walks are worth more than a few long ones.
+  const bool small;
+  // [B, features] in the maps' type: 1 on the clean top set; 1 on it and all within the metric's radius of it.
+  at::Tensor top, near;
+
+  // The samples that are not broken yet, `times` over.
+  Ledger::Owners rows(std::int64_t times = 1) const;
+  // How often something is done that is done `standard` times at standard effort; at least once.
+  std::int64_t scaled(std::int64_t standard) const;
+  // Rows of a tensor [B, ...].
+  static at::Tensor rows_of(const at::Tensor& tensor, const Ledger::Owners& owners);
+  // A random start for each row; `walk` tells walks apart. Uniform in the ball; linf: a corner of it.
+  at::Tensor starts(const Ledger::Owners& owners, std::int64_t walk) const;
+  // Uniform numbers in [0, 1), [rows, features], keyed by sample and position among its rows.
+  at::Tensor uniform(const Ledger::Owners& owners, const char* purpose, std::int64_t walk) const;
+
+  // Directions with softplus in place of every kink, width falling from `from` to `to` parts of a layer's scale over the
+  // steps; empty where the model has no kinks or its layers are not known.
+  std::function<Rule(std::int64_t)> surrogate(double from, double to, std::int64_t steps) const;
+  bool has_surrogate() const { return !scales_.empty(); }
+
+  // Explains admitted points, records them, and charges for it.
+  void judge(const at::Tensor& points, const Ledger::Owners& owners);
+  // Of the rows judged last: the metric turned so that lower is worse for the defender; infinite where nothing counts.
+  std::vector<double> harm() const;
+
+  // Walks the rows from random starts down `descent`.
+  void hunt(Descent& descent, const Ledger::Owners& owners, std::int64_t walk, std::int64_t steps,
+            const std::function<Rule(std::int64_t)>& surrogate);
+
+ private:
+  std::vector<double> scales_;  // of each activation's input, over the reference rows and within the ball
+};
+
+}  // namespace holdfast::gauntlet

@@ -1,0 +1,34 @@
+// A component of gauntlet: one way of looking for the worst point. Components only propose; the ledger keeps what counts.
+// A new one is a class in a file of its own, and a line in components().
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arena.h"
+
+namespace holdfast::gauntlet {
+
+class Component {
+ public:
+  virtual ~Component() = default;
+  virtual std::string name() const = 0;
+  // Whether it can do anything for the task.
+  virtual bool fits(const Arena& arena) const = 0;
+  virtual void run(Arena& arena) = 0;
+};
+
+std::unique_ptr<Component> make_random();
+std::unique_ptr<Component> make_gaps();
+std::unique_ptr<Component> make_contrast();
+std::unique_ptr<Component> make_threshold();
+std::unique_ptr<Component> make_order();
+std::unique_ptr<Component> make_crossing();
+std::unique_ptr<Component> make_square();
+std::unique_ptr<Component> make_evolution();
+
+// All of them, in the order in which they run.
+std::vector<std::unique_ptr<Component>> components();
+
+}  // namespace holdfast::gauntlet

@@ -1,0 +1,31 @@
+#include "feature_descent.h"
+
+#include <limits>
+
+#include "../feature_maps.h"
+#include "holdfast/core/torch.h"
+
+namespace holdfast::gauntlet {
+
+at::Tensor fold_features(const Layout& layout, const at::Tensor& maps) {
+  const std::int64_t channels = layout.inputs() / layout.features();
+  const at::Tensor magnitudes = maps.abs();
+  if (channels == 1) return magnitudes.reshape({maps.size(0), layout.features()});
+  return magnitudes.reshape({maps.size(0), layout.sides, channels, layout.side_features()}).sum(2).flatten(1);
+}
+
+at::Tensor FeatureDescent::gradient(Linearization& here, const ExplainTask&) {
+  const at::NoGradGuard no_graph;
+  const at::Tensor& maps = here.at().maps;
+  const at::Tensor features = fold_features(layout_, maps);
+  const at::Tensor largest = features.amax(1, /*keepdim=*/true).clamp_min(std::numeric_limits<float>::min());
+  return here.pullback(maps.sign() * spread_features(layout_, slope(features / largest), maps));
+}
+
+void FeatureDescent::keep(const at::Tensor& rows) {
+  for (at::Tensor* tensor : state()) {
+    if (tensor->defined()) *tensor = tensor->index_select(0, rows.to(tensor->device()));
+  }
+}
+
+}  // namespace holdfast::gauntlet

@@ -1,0 +1,76 @@
+// order: turns the map away from the clean one as a whole, for metrics of all features.
+//     rank      minimise the correlation of the clean ranks with the map (and with its logarithm)
+//     values    minimise the cosine between the maps
+#include <limits>
+
+#include "component.h"
+#include "feature_descent.h"
+#include "holdfast/core/torch.h"
+
+namespace holdfast::gauntlet {
+namespace {
+
+constexpr std::int64_t kWalks = 17, kSteps = 20, kLongSteps = 60;
+
+// <c, f(a)> / ||f(a)||, f centring where `centred`, of the logarithm where `of_logarithm`.
+class Alignment final : public FeatureDescent {
+ public:
+  Alignment(const Layout& layout, at::Tensor direction, bool centred, bool of_logarithm)
+      : FeatureDescent(layout), direction_(std::move(direction)), centred_(centred), of_logarithm_(of_logarithm) {}
+
+ private:
+  static constexpr double kOffset = 1e-3;  // of the largest value: what is below it has no order worth fighting for
+
+  at::Tensor slope(const at::Tensor& a) override {
+    const at::Tensor b = of_logarithm_ ? (a + kOffset).log() : a;
+    const at::Tensor f = centred_ ? b - b.mean(1, /*keepdim=*/true) : b;
+    const at::Tensor norm = f.norm(2, 1, /*keepdim=*/true).clamp_min(std::numeric_limits<float>::min());
+    const at::Tensor cosine = (direction_ * f).sum(1, /*keepdim=*/true) / norm;
+    const at::Tensor slope = direction_ - f * (cosine / norm);
+    return of_logarithm_ ? slope / (a + kOffset) : slope;
+  }
+  std::vector<at::Tensor*> state() override { return {&direction_}; }
+
+  at::Tensor direction_;
+  bool centred_, of_logarithm_;
+};
+
+at::Tensor unit_rows(const at::Tensor& rows) {
+  return rows / rows.norm(2, 1, /*keepdim=*/true).clamp_min(std::numeric_limits<float>::min());
+}
+
+class Order final : public Component {
+ public:
+  std::string name() const override { return "order"; }
+  bool fits(const Arena& arena) const override {
+    return arena.gradients && (arena.aim.at == Aim::At::kOrder || arena.aim.at == Aim::At::kValues);
+  }
+
+  void run(Arena& arena) override {
+    const Layout& layout = arena.task.schema.layout;
+    const at::Tensor a = fold_features(layout, arena.clean.maps);
+    const at::Tensor ranks = a.argsort(/*dim=*/1, /*descending=*/false).argsort(/*dim=*/1, /*descending=*/false).to(a.options());
+    const at::Tensor centred = unit_rows(ranks - ranks.mean(1, /*keepdim=*/true)), plain = unit_rows(a);
+    std::int64_t walk = 200;
+    for (const bool by_rank : {true, false}) {
+      for (const bool of_logarithm : {false, true}) {
+        if (!by_rank && of_logarithm) continue;
+        for (const double r : arena.small ? std::vector<double>{2, 8, 32} : std::vector<double>{3}) {
+          const Ledger::Owners owners = arena.rows(arena.small ? arena.scaled(kWalks) / 2 + 1 : 1);
+          if (owners.empty()) return;
+          Alignment descent(layout, Arena::rows_of(by_rank ? centred : plain, owners), by_rank, of_logarithm);
+          const std::int64_t steps = arena.small ? kSteps : arena.scaled(kLongSteps);
+          arena.hunt(descent, owners, walk++, steps, arena.surrogate(r, arena.small ? r : 60, steps));
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Component> make_order() {
+  return std::make_unique<Order>();
+}
+
+}  // namespace holdfast::gauntlet
