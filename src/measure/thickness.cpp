@@ -124,8 +124,8 @@ class Thickness final : public Measure {
     std::vector<Gaps> gaps;
     std::vector<bool> ranked;  // whether the clean map ranks anything
     for (std::int64_t b = 0; b < samples; ++b) {
-      gaps.push_back(pairs_.j > 0 ? pair_gap(maps.row(b), pairs_.i, pairs_.j) : top_k_gaps(maps.row(b), pairs_.k));
       ranked.push_back(finite(maps.row(b)) && !all_zero(maps.row(b)));
+      gaps.push_back(ranked.back() ? gaps_of(maps.row(b)) : Gaps({0}, {1}));  // any pair: its value will be undefined
     }
     const at::Tensor predicted = predicted_class(clean.logits);
 
@@ -154,6 +154,10 @@ class Thickness final : public Measure {
 
  private:
   double radius(const MeasureTask& task) const { return epsilon_ > 0 ? epsilon_ : task.epsilon; }
+
+  Gaps gaps_of(std::span<const double> map) const {
+    return pairs_.j > 0 ? pair_gap(map, pairs_.i, pairs_.j) : top_k_gaps(map, pairs_.k);
+  }
 
   std::int64_t endpoint_count(const MeasureTask& task) const {
     return from_ == "given" ? endpoints_per_sample(task) : endpoints_;
