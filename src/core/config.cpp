@@ -146,7 +146,7 @@ Value get_one(ConfigNode& node, const std::string& key, const std::optional<Valu
   const toml::node* found = node.find(key);
   auto& asked = node.ask(key, ConfigNode::Asked::kValue);
   if (found == nullptr && !fallback) missing(node, key, file);
-  const Value value = found == nullptr ? *fallback : checked<Value>(*found, type, range, where);
+  Value value = found == nullptr ? *fallback : checked<Value>(*found, type, range, where);
   asked.value = value;
   return value;
 }
@@ -281,15 +281,17 @@ bool ConfigTable::flag(const std::string& key, std::optional<bool> fallback) con
   return get_one(*node_, key, fallback, "true or false", anything(), where(key), state_->file);
 }
 
-std::string ConfigTable::text(const std::string& key, std::optional<std::string> fallback, const OptionRange& range) const {
+std::string ConfigTable::text(const std::string& key, const std::optional<std::string>& fallback,
+                              const OptionRange& range) const {
   return get_one(*node_, key, fallback, "a string", range, where(key), state_->file);
 }
 
-std::vector<std::string> ConfigTable::texts(const std::string& key, std::optional<std::vector<std::string>> fallback) const {
+std::vector<std::string> ConfigTable::texts(const std::string& key,
+                                            const std::optional<std::vector<std::string>>& fallback) const {
   return get_many(*node_, key, fallback, "a string", anything(), where(key), state_->file);
 }
 
-std::vector<double> ConfigTable::reals(const std::string& key, std::optional<std::vector<double>> fallback,
+std::vector<double> ConfigTable::reals(const std::string& key, const std::optional<std::vector<double>>& fallback,
                                        const OptionRange& range) const {
   return get_many(*node_, key, fallback, "a finite number", range, where(key), state_->file);
 }

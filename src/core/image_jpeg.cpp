@@ -93,7 +93,7 @@ bool read_pixels(Reader& reader, JSAMPROW pixels, std::size_t stride) {
 // A Huffman code spends at least one bit on every block of 8 x 8 pixels, so a header can be caught lying before memory
 // is taken for its pixels. Arithmetic coding has no such limit.
 void check_plausible(const Reader& reader, const std::string& where) {
-  constexpr std::uint64_t kMostPixelsPerByte = 8 * 64;
+  constexpr std::uint64_t kMostPixelsPerByte = std::uint64_t{8} * 64;
   const std::uint64_t pixels = std::uint64_t{reader.jpeg.image_width} * reader.jpeg.image_height;
   if (reader.jpeg.arith_code || pixels / kMostPixelsPerByte <= reader.file.size()) return;
   input_error("{}: truncated: {} bytes cannot hold {} x {} pixels", where, reader.file.size(), reader.jpeg.image_width,

@@ -174,10 +174,10 @@ Options::Options(const MethodInfo& info, const MethodCall& call) : method_(info.
   for (const OptionSpec& spec : info.options) entries_.push_back({spec.name, spec.value, spec.value});
   const auto set = [&](const std::string& name, OptionValue value) {
     for (Entry& entry : entries_) {
-      if (entry.name == name) {
-        entry.value = std::move(value);
-        entry.given = true;
-      }
+      if (entry.name != name) continue;
+      entry.value = std::move(value);
+      entry.given = true;
+      return;
     }
   };
 

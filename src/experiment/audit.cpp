@@ -133,7 +133,7 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
   Audit audit(plan, folder);
   audit.run();
 
-  const Json results = audit.results();
+  Json results = audit.results();
   AuditPlan timed = plan;
   timed.stages = audit.stages();
   write_atomic(folder + "/samples.csv", audit.samples());

@@ -79,7 +79,7 @@ Json run_data(const std::string& folder) {
 }
 
 // Data inside a script element must not be able to end it.
-std::string script_safe(std::string text) {
+std::string script_safe(const std::string& text) {
   std::string result;
   result.reserve(text.size());
   for (const char letter : text) {

@@ -57,10 +57,11 @@ class ConfigTable {
   std::int64_t integer(const std::string& key, std::optional<std::int64_t> fallback, const OptionRange& range = anything()) const;
   double real(const std::string& key, std::optional<double> fallback, const OptionRange& range = anything()) const;
   bool flag(const std::string& key, std::optional<bool> fallback) const;
-  std::string text(const std::string& key, std::optional<std::string> fallback, const OptionRange& range = anything()) const;
+  std::string text(const std::string& key, const std::optional<std::string>& fallback,
+                   const OptionRange& range = anything()) const;
   std::vector<std::string> texts(const std::string& key,
-                                 std::optional<std::vector<std::string>> fallback) const;  // a string or an array
-  std::vector<double> reals(const std::string& key, std::optional<std::vector<double>> fallback,
+                                 const std::optional<std::vector<std::string>>& fallback) const;  // a string or an array
+  std::vector<double> reals(const std::string& key, const std::optional<std::vector<double>>& fallback,
                             const OptionRange& range = anything()) const;  // a number or an array
   // An absent table is empty: every getter then gives its default.
   ConfigTable table(const std::string& key) const;
