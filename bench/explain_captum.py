@@ -10,6 +10,7 @@ time / ours. Exits 1 when maps differ or a speed is below its limit.
 import statistics
 import sys
 import time
+import warnings
 
 import holdfast
 import torch
@@ -75,6 +76,7 @@ def compare(name, ours, rivals):
 
 def main():
     torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", message="Internal batch size")
     passed = True
     # A network of many small passes, where overhead is everything, and one of few large ones, where passes are.
     for label, (model, inputs), saliency, best, default in (
@@ -84,8 +86,8 @@ def main():
         with torch.no_grad():
             targets = model(inputs).argmax(1)
 
-        def explain(call, model=model, inputs=inputs):
-            return holdfast.explain(model, inputs, call, threads=1, tile=len(inputs))
+        def explain(call, model=model, inputs=inputs, targets=targets):
+            return holdfast.explain(model, inputs, call, targets=targets, threads=1, tile=len(inputs))
 
         def captum_saliency(model=model, inputs=inputs, targets=targets):
             return Saliency(model).attribute(inputs.clone().requires_grad_(), target=targets)

@@ -1,6 +1,6 @@
 // Peak memory of integrated gradients of one 3 x 227 x 227 image at 1000 steps on squeezenet1_0: the whole program under 1 GiB,
 // with its pullback under 1.5 GiB.
-//     explain_memory attribute|pullback [steps]
+//     explain_memory attribute|pullback [steps] [bound of the activations in MiB]
 // One process for each, since the peak is that of the process. The map is compared with a few steps' worth of plain gradients
 // first.
 #include <cstdlib>
@@ -44,7 +44,7 @@ void check(const ExplainTask& task) {
   HOLDFAST_CHECK(apart <= 1e-4 * expected.abs().max().item<double>());
 }
 
-int run(const std::string& what, int steps) {
+int run(const std::string& what, int steps, std::int64_t bound) {
   const auto architecture = architectures().make("squeezenet1_0");
   const auto model = make_model(architecture->build(1), architecture->layout());
   ExplainTask task{.model = *model, .inputs = image(), .targets = {}, .sample_ids = at::zeros({1}, at::kLong)};
@@ -53,6 +53,7 @@ int run(const std::string& what, int steps) {
     task.targets = predicted_class(model->logits(task.inputs));
   }
   check(task);
+  task.memory = bound;
   const double before = peak_gib();
   const auto explainer = explainers().make(fmt::format("integrated_gradients(steps={})", steps));
   const bool pullback = what == "pullback";
@@ -75,8 +76,9 @@ int run(const std::string& what, int steps) {
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "attribute";
   if (what != "attribute" && what != "pullback") {
-    fmt::print("usage: explain_memory attribute|pullback [steps]\n");
+    fmt::print("usage: explain_memory attribute|pullback [steps] [bound in MiB]\n");
     return 2;
   }
-  return holdfast::run(what, argc > 2 ? std::atoi(argv[2]) : 1000);
+  return holdfast::run(what, argc > 2 ? std::atoi(argv[2]) : 1000,
+                       argc > 3 ? std::int64_t{std::atoi(argv[3])} << 20 : holdfast::kExplainMemory);
 }

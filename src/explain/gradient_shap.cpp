@@ -9,7 +9,6 @@
 
 #include "baseline.h"
 #include "gradient_sum.h"
-#include "holdfast/core/error.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 #include "methods.h"
@@ -68,39 +67,24 @@ class RandomPlaces final : public PointSet {
   std::optional<Noise> noise_;
 };
 
-class GradientShap final : public Explainer {
+class GradientShap final : public GradientSumExplainer {
  public:
   explicit GradientShap(const Options& options)
-      : Explainer(options.canonical()),
-        samples_(options.integer("samples")),
-        sigma_(options.real("sigma")),
-        sum_{.quantity = parse_explained_quantity(options.word("target")), .projection = Projection(options, name())} {}
+      : GradientSumExplainer(options), samples_(options.integer("samples")), sigma_(options.real("sigma")) {}
 
-  void check(const Model& model) const override {
-    if (!model.capabilities().gradients) usage_error("{}: the model has no gradients by its inputs", name());
-  }
   void check_task(const ExplainTask& task) const override {
-    check(task.model);
+    GradientSumExplainer::check_task(task);
     check_background(task, name());
-    (void)sum_.projection.applies(task);
   }
   std::int64_t evaluations() const override { return samples_; }
 
-  Explanation attribute(const ExplainTask& task) const override { return sum_.attribute(task, *places(task)); }
-  std::unique_ptr<Linearization> linearize(const ExplainTask& task) const override {
-    return sum_.linearize(task, places(task), name());
-  }
-  at::Tensor differentiable(const ExplainTask& task) const override { return sum_.differentiable(task, *places(task)); }
-
  private:
-  std::shared_ptr<PointSet> places(const ExplainTask& task) const {
-    check_task(task);
-    return std::make_shared<RandomPlaces>(task, samples_, sigma_, sum_.projection.applies(task));
+  std::shared_ptr<const PointSet> points(const ExplainTask& task) const override {
+    return std::make_shared<RandomPlaces>(task, samples_, sigma_, projects(task));
   }
 
   std::int64_t samples_;
   double sigma_;
-  GradientSum sum_;
 };
 
 }  // namespace

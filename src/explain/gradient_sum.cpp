@@ -1,6 +1,8 @@
 #include "gradient_sum.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "graph.h"
 #include "holdfast/core/error.h"

@@ -60,4 +60,26 @@ struct GradientSum {
   at::Tensor differentiable(const ExplainTask& task, const PointSet& set) const;
 };
 
+// An explainer that is such a sum; it only says where its points are. Takes the options `target` and `project`.
+class GradientSumExplainer : public Explainer {
+ public:
+  explicit GradientSumExplainer(const Options& options, Summand summand = Summand::kGradient, bool magnitudes = false);
+
+  void check(const Model& model) const override;
+  void check_task(const ExplainTask& task) const override;
+  Explanation attribute(const ExplainTask& task) const override;
+  std::unique_ptr<Linearization> linearize(const ExplainTask& task) const override;
+  at::Tensor differentiable(const ExplainTask& task) const override;
+
+ protected:
+  // The task was checked.
+  virtual std::shared_ptr<const PointSet> points(const ExplainTask& task) const = 0;
+
+  ExplainedQuantity quantity() const { return sum_.quantity; }
+  bool projects(const ExplainTask& task) const { return sum_.projection.applies(task); }
+
+ private:
+  GradientSum sum_;
+};
+
 }  // namespace holdfast

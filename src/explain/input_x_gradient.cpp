@@ -3,7 +3,6 @@
 // Shrikumar, Greenside, Shcherbina, Kundaje, "Not Just a Black Box", 2016. On one-hot groups the gradient is projected before it
 // is multiplied, so a group's effect appears at the level that is on.
 #include "gradient_sum.h"
-#include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "methods.h"
 
@@ -24,28 +23,12 @@ class AtTheInput final : public PointSet {
   bool ends_at_input() const override { return true; }
 };
 
-class InputXGradient final : public Explainer {
+class InputXGradient final : public GradientSumExplainer {
  public:
-  explicit InputXGradient(const Options& options)
-      : Explainer(options.canonical()),
-        sum_{.quantity = parse_explained_quantity(options.word("target")), .projection = Projection(options, name())} {}
-
-  void check(const Model& model) const override {
-    if (!model.capabilities().gradients) usage_error("{}: the model has no gradients by its inputs", name());
-  }
-  void check_task(const ExplainTask& task) const override {
-    check(task.model);
-    (void)sum_.projection.applies(task);
-  }
-
-  Explanation attribute(const ExplainTask& task) const override { return sum_.attribute(task, AtTheInput()); }
-  std::unique_ptr<Linearization> linearize(const ExplainTask& task) const override {
-    return sum_.linearize(task, std::make_shared<AtTheInput>(), name());
-  }
-  at::Tensor differentiable(const ExplainTask& task) const override { return sum_.differentiable(task, AtTheInput()); }
+  explicit InputXGradient(const Options& options) : GradientSumExplainer(options) {}
 
  private:
-  GradientSum sum_;
+  std::shared_ptr<const PointSet> points(const ExplainTask&) const override { return std::make_shared<AtTheInput>(); }
 };
 
 }  // namespace

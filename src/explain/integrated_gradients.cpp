@@ -13,13 +13,10 @@
 // x, divided by t. From a zero baseline the sum is then x * dF/dz(x) * sum_k w_k / t_k, exactly: one gradient instead of m. The
 // factor is the harmonic number H_m for the right rule; rules that include t = 0 have none. (Such maps add up to zero, for the
 // integral itself does not converge: the gradient is orthogonal to the input. delta says so.)
-#include <algorithm>
-
 #include "baseline.h"
 #include "completeness.h"
 #include "gradient_sum.h"
 #include "graph.h"
-#include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/batch_rows.h"
 #include "methods.h"
@@ -78,56 +75,41 @@ class Shortcut final : public PointSet {
   double factor_;
 };
 
-class IntegratedGradients final : public Explainer {
+class IntegratedGradients final : public GradientSumExplainer {
  public:
   explicit IntegratedGradients(const Options& options)
-      : Explainer(options.canonical()),
+      : GradientSumExplainer(options),
         rule_(quadrature(options.word("rule"), options.integer("steps"))),
         baseline_(options, name()),
-        shortcut_(options.word("shortcut") == "auto"),
-        sum_{.quantity = parse_explained_quantity(options.word("target")), .projection = Projection(options, name())} {}
+        shortcut_(options.word("shortcut") == "auto") {}
 
-  void check(const Model& model) const override {
-    if (!model.capabilities().gradients) usage_error("{}: the model has no gradients by its inputs", name());
-  }
   void check_task(const ExplainTask& task) const override {
-    check(task.model);
+    GradientSumExplainer::check_task(task);
     baseline_.check(task);
-    (void)sum_.projection.applies(task);
   }
   std::int64_t evaluations() const override { return static_cast<std::int64_t>(rule_.points.size()); }
 
   Explanation attribute(const ExplainTask& task) const override {
-    check_task(task);
-    const Baseline baseline = baseline_of(task);
-    Explanation explanation = sum_.attribute(task, *points_for(task, baseline));
-    explanation.delta = completeness_delta(explanation, baseline_logits(task, baseline), task.targets, sum_.quantity);
+    Explanation explanation = GradientSumExplainer::attribute(task);
+    explanation.delta = completeness_delta(explanation, baseline_logits(task), task.targets, quantity());
     return explanation;
-  }
-  std::unique_ptr<Linearization> linearize(const ExplainTask& task) const override {
-    check_task(task);
-    return sum_.linearize(task, points_for(task, baseline_of(task)), name());
-  }
-  at::Tensor differentiable(const ExplainTask& task) const override {
-    check_task(task);
-    return sum_.differentiable(task, *points_for(task, baseline_of(task)));
   }
 
  private:
-  Baseline baseline_of(const ExplainTask& task) const { return baseline_.of(task, sum_.projection.applies(task)); }
-
-  std::shared_ptr<PointSet> points_for(const ExplainTask& task, const Baseline& baseline) const {
+  std::shared_ptr<const PointSet> points(const ExplainTask& task) const override {
+    Baseline baseline = baseline_.of(task, projects(task));
     if (shortcut_ && baseline.zero && rule_.points.front() > 0 && task.model.capabilities().scale_invariant) {
       double factor = 0;
       for (std::size_t k = 0; k < rule_.points.size(); ++k) factor += rule_.weights[k] / rule_.points[k];
       return std::make_shared<Shortcut>(factor);
     }
-    return std::make_shared<Line>(baseline, rule_, task.inputs.options().requires_grad(false));
+    return std::make_shared<Line>(std::move(baseline), rule_, task.inputs.options().requires_grad(false));
   }
 
   // One row where all samples share the baseline.
-  at::Tensor baseline_logits(const ExplainTask& task, const Baseline& baseline) const {
+  at::Tensor baseline_logits(const ExplainTask& task) const {
     const at::NoGradGuard no_graph;
+    const Baseline baseline = baseline_.of(task, projects(task));
     if (baseline.common.defined()) return task_logits(task, baseline.common);
     std::vector<at::Tensor> parts;
     for (const at::Tensor& some : task.inputs.detach().split(BatchRows(task).most(Pass::kForward)))
@@ -138,7 +120,6 @@ class IntegratedGradients final : public Explainer {
   Quadrature rule_;
   BaselineOption baseline_;
   bool shortcut_;
-  GradientSum sum_;
 };
 
 }  // namespace

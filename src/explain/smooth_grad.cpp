@@ -10,11 +10,7 @@
 //
 // The noise is that of the sample's id, so the map is a fixed function of the input that can be attacked and differentiated. On
 // one-hot groups the noise is projected as the gradient is: noisy rows keep their groups' sums.
-#include <fmt/format.h>
-
 #include "gradient_sum.h"
-#include "holdfast/core/error.h"
-#include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "methods.h"
 #include "noise.h"
@@ -52,40 +48,23 @@ class NoisyCopies final : public PointSet {
   std::int64_t samples_;
 };
 
-class SmoothGrad final : public Explainer {
+class SmoothGrad final : public GradientSumExplainer {
  public:
   explicit SmoothGrad(const Options& options)
-      : Explainer(options.canonical()),
+      : GradientSumExplainer(options, parse_kind(options.word("kind")),
+                             options.word("kind") == "mean" && !options.flag("signed")),
         samples_(options.integer("samples")),
-        sigma_(options.real("sigma")),
-        sum_{.quantity = parse_explained_quantity(options.word("target")),
-             .summand = parse_kind(options.word("kind")),
-             .magnitudes = options.word("kind") == "mean" && !options.flag("signed"),
-             .projection = Projection(options, name())} {}
+        sigma_(options.real("sigma")) {}
 
-  void check(const Model& model) const override {
-    if (!model.capabilities().gradients) usage_error("{}: the model has no gradients by its inputs", name());
-  }
-  void check_task(const ExplainTask& task) const override {
-    check(task.model);
-    (void)sum_.projection.applies(task);
-  }
   std::int64_t evaluations() const override { return samples_; }
 
-  Explanation attribute(const ExplainTask& task) const override { return sum_.attribute(task, *copies(task)); }
-  std::unique_ptr<Linearization> linearize(const ExplainTask& task) const override {
-    return sum_.linearize(task, copies(task), name());
-  }
-  at::Tensor differentiable(const ExplainTask& task) const override { return sum_.differentiable(task, *copies(task)); }
-
  private:
-  std::shared_ptr<PointSet> copies(const ExplainTask& task) const {
-    return std::make_shared<NoisyCopies>(Noise(task, "smooth_grad.noise", sigma_, sum_.projection.applies(task)), samples_);
+  std::shared_ptr<const PointSet> points(const ExplainTask& task) const override {
+    return std::make_shared<NoisyCopies>(Noise(task, "smooth_grad.noise", sigma_, projects(task)), samples_);
   }
 
   std::int64_t samples_;
   double sigma_;
-  GradientSum sum_;
 };
 
 }  // namespace

@@ -25,6 +25,8 @@ class BatchRows {
   bool all_fit(std::int64_t rows, Pass pass) const;
 
  private:
+  std::int64_t rows_in(std::int64_t bytes, Pass pass) const;
+
   std::int64_t memory_, row_bytes_;
   bool cached_;
 };
