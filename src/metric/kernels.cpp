@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -12,15 +13,19 @@ namespace holdfast::kernels {
 
 namespace plain {
 
-double largest(std::span<const double> values) {
-  // Four at a time: one running maximum would wait for itself at every step.
-  double parts[4] = {values[0], values[0], values[0], values[0]};
-  std::size_t i = 0;
-  for (; i + 4 <= values.size(); i += 4) {
-    for (std::size_t j = 0; j < 4; ++j) parts[j] = values[i + j] > parts[j] ? values[i + j] : parts[j];
+std::int32_t upper_halves(std::span<const double> values, std::int32_t* halves) {
+  std::int32_t largest = std::numeric_limits<std::int32_t>::min();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    halves[i] = static_cast<std::int32_t>(std::bit_cast<std::uint64_t>(values[i]) >> 32);
+    largest = std::max(largest, halves[i]);
   }
-  for (; i < values.size(); ++i) parts[0] = std::max(parts[0], values[i]);
-  return std::max(std::max(parts[0], parts[1]), std::max(parts[2], parts[3]));
+  return largest;
+}
+
+std::int64_t count_above(std::span<const std::int32_t> values, std::int32_t limit) {
+  std::int64_t count = 0;
+  for (const std::int32_t value : values) count += value > limit;
+  return count;
 }
 
 std::int64_t count_above(std::span<const double> values, double limit) {
@@ -52,24 +57,50 @@ std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::u
   return count;
 }
 
+std::int64_t count_exchanges(std::span<const std::int16_t> values) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t j = i + 1; j < values.size(); ++j) count += values[i] > values[j];
+  }
+  return count;
+}
+
 }  // namespace plain
 
 #if defined(__x86_64__)
 namespace fast {
 
-HOLDFAST_AVX2 double largest(std::span<const double> values) {
-  if (values.size() < 8) return plain::largest(values);
-  __m256d a = _mm256_loadu_pd(values.data()), b = a;
+HOLDFAST_AVX2 std::int32_t upper_halves(std::span<const double> values, std::int32_t* halves) {
+  __m256i largest = _mm256_set1_epi32(std::numeric_limits<std::int32_t>::min());
   std::size_t i = 0;
   for (; i + 8 <= values.size(); i += 8) {
-    a = _mm256_max_pd(a, _mm256_loadu_pd(values.data() + i));
-    b = _mm256_max_pd(b, _mm256_loadu_pd(values.data() + i + 4));
+    const __m256 a = _mm256_castpd_ps(_mm256_loadu_pd(values.data() + i));
+    const __m256 b = _mm256_castpd_ps(_mm256_loadu_pd(values.data() + i + 4));
+    const __m256i upper = _mm256_castps_si256(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(halves + i), upper);
+    largest = _mm256_max_epi32(largest, upper);
   }
-  alignas(32) double parts[4];
-  _mm256_store_pd(parts, _mm256_max_pd(a, b));
-  double result = *std::max_element(parts, parts + 4);
-  for (; i < values.size(); ++i) result = std::max(result, values[i]);
+  alignas(32) std::int32_t parts[8];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(parts), largest);
+  std::int32_t result = *std::max_element(parts, parts + 8);
+  if (i < values.size()) result = std::max(result, plain::upper_halves(values.subspan(i), halves + i));
   return result;
+}
+
+HOLDFAST_AVX2 std::int64_t count_above(std::span<const std::int32_t> values, std::int32_t limit) {
+  const __m256i limits = _mm256_set1_epi32(limit);
+  __m256i a = _mm256_setzero_si256(), b = a;  // a comparison that holds is -1
+  std::size_t i = 0;
+  for (; i + 16 <= values.size(); i += 16) {
+    const auto* from = reinterpret_cast<const __m256i*>(values.data() + i);
+    a = _mm256_sub_epi32(a, _mm256_cmpgt_epi32(_mm256_loadu_si256(from), limits));
+    b = _mm256_sub_epi32(b, _mm256_cmpgt_epi32(_mm256_loadu_si256(from + 1), limits));
+  }
+  alignas(32) std::int32_t parts[8];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(parts), _mm256_add_epi32(a, b));
+  std::int64_t count = 0;
+  for (const std::int32_t part : parts) count += part;
+  return count + plain::count_above(values.subspan(i), limit);
 }
 
 HOLDFAST_AVX2 std::int64_t count_above(std::span<const double> values, double limit) {
@@ -145,6 +176,36 @@ HOLDFAST_AVX2 std::int64_t count_bits(std::span<const std::uint64_t> a, std::spa
   return count;
 }
 
+HOLDFAST_AVX2 std::int64_t count_exchanges(std::span<const std::int16_t> values) {
+  constexpr std::size_t kRows = 4;  // compared with each vector of others, so that it is loaded once for all of them
+  const __m256i ones = _mm256_set1_epi16(1);
+  __m256i total = _mm256_setzero_si256();
+  std::int64_t count = 0;
+  std::size_t i = 0;
+  for (; i + kRows <= values.size(); i += kRows) {
+    __m256i own[kRows], below[kRows];  // -1 for each that is below; 16 bits last for the sizes allowed
+    for (std::size_t row = 0; row < kRows; ++row) {
+      own[row] = _mm256_set1_epi16(values[i + row]);
+      below[row] = _mm256_setzero_si256();
+    }
+    std::size_t j = i + kRows;
+    for (; j + 16 <= values.size(); j += 16) {
+      const __m256i others = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values.data() + j));
+      for (std::size_t row = 0; row < kRows; ++row)
+        below[row] = _mm256_add_epi16(below[row], _mm256_cmpgt_epi16(own[row], others));
+    }
+    for (std::size_t row = 0; row < kRows; ++row) total = _mm256_sub_epi32(total, _mm256_madd_epi16(below[row], ones));
+    for (std::size_t row = 0; row < kRows; ++row) {
+      for (std::size_t other = row + 1; other < kRows; ++other) count += values[i + row] > values[i + other];
+      for (std::size_t other = j; other < values.size(); ++other) count += values[i + row] > values[other];
+    }
+  }
+  alignas(32) std::int32_t parts[8];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(parts), total);
+  for (const std::int32_t part : parts) count += part;
+  return count + plain::count_exchanges(values.subspan(i));
+}
+
 }  // namespace fast
 
 bool has_avx2() {
@@ -158,8 +219,11 @@ bool has_avx2() {
 }
 #endif
 
-double largest(std::span<const double> values) {
-  return has_avx2() ? fast::largest(values) : plain::largest(values);
+std::int32_t upper_halves(std::span<const double> values, std::int32_t* halves) {
+  return has_avx2() ? fast::upper_halves(values, halves) : plain::upper_halves(values, halves);
+}
+std::int64_t count_above(std::span<const std::int32_t> values, std::int32_t limit) {
+  return has_avx2() ? fast::count_above(values, limit) : plain::count_above(values, limit);
 }
 std::int64_t count_above(std::span<const double> values, double limit) {
   return has_avx2() ? fast::count_above(values, limit) : plain::count_above(values, limit);
@@ -172,6 +236,9 @@ void bits_at_least(std::span<const double> values, double limit, std::uint64_t* 
 }
 std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
   return has_avx2() ? fast::count_bits(a, b) : plain::count_bits(a, b);
+}
+std::int64_t count_exchanges(std::span<const std::int16_t> values) {
+  return has_avx2() ? fast::count_exchanges(values) : plain::count_exchanges(values);
 }
 
 }  // namespace holdfast::kernels

@@ -7,8 +7,10 @@
 
 namespace holdfast::kernels {
 
-// The largest value; values are not empty.
-double largest(std::span<const double> values);
+// The upper halves of the values' bits, which order values >= 0 like the values themselves up to a millionth, and the largest of
+// them; in no particular order. Values are not empty; values below 0 have halves below 0.
+std::int32_t upper_halves(std::span<const double> values, std::int32_t* halves);
+std::int64_t count_above(std::span<const std::int32_t> values, std::int32_t limit);
 // How many values are above `limit`.
 std::int64_t count_above(std::span<const double> values, double limit);
 // Copies the values in (low, high] to `kept`, in order, and says how many there are. The caller knows how many can be: `kept`
@@ -18,16 +20,20 @@ std::int64_t keep_between(std::span<const double> values, double low, double hig
 void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words);
 // The number of bits that are set in both.
 std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
+// The number of pairs in the wrong order, values[i] > values[j] for i < j; all with all. At most 32768 values.
+std::int64_t count_exchanges(std::span<const std::int16_t> values);
 
 // Whether the machine takes the AVX2 versions.
 bool has_avx2();
 // The versions for every machine: the reference of the others.
 namespace plain {
-double largest(std::span<const double> values);
+std::int32_t upper_halves(std::span<const double> values, std::int32_t* halves);
+std::int64_t count_above(std::span<const std::int32_t> values, std::int32_t limit);
 std::int64_t count_above(std::span<const double> values, double limit);
 std::int64_t keep_between(std::span<const double> values, double low, double high, double* kept);
 void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words);
 std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
+std::int64_t count_exchanges(std::span<const std::int16_t> values);
 }  // namespace plain
 
 }  // namespace holdfast::kernels

@@ -20,6 +20,15 @@ class KendallOriginal {
   void set(std::span<const double> original);  // uses its memory again
   double correlation(std::span<const double> perturbed) const;
 
+  // Of pairs of features; `tied` in the perturbed map. Both ways give the same.
+  struct Counts {
+    std::int64_t discordant = 0, tied = 0, tied_in_both = 0;
+
+    bool operator==(const Counts&) const = default;
+  };
+  Counts count_by_sorting(std::span<const double> perturbed) const;
+  Counts count_all_pairs(std::span<const double> perturbed) const;  // at most 32768 features
+
  private:
   std::vector<std::uint32_t> order_;                           // ascending
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ties_;  // [first, end) in order_ of equal values, two or more

@@ -35,38 +35,49 @@ Threshold count_among(std::span<const double> values, std::int64_t k) {
   return {};
 }
 
-// One copy a thread: attacks ask for thresholds by the million.
-std::vector<double>& scratch() {
-  thread_local std::vector<double> values;
-  return values;
+// Memory of a thread, used again: attacks ask for thresholds by the million.
+struct Scratch {
+  std::vector<double> values;
+  std::vector<std::int32_t> halves;
+
+  std::span<double> room(std::int64_t count) {
+    values.resize(std::max(values.size(), static_cast<std::size_t>(count)));
+    return values;
+  }
+};
+Scratch& scratch() {
+  thread_local Scratch memory;
+  return memory;
 }
 
 Threshold select_on_a_copy(std::span<const double> values, std::int64_t k) {
-  scratch().assign(values.begin(), values.end());
-  return select_among(scratch(), k);
+  scratch().values.assign(values.begin(), values.end());
+  return select_among(scratch().values, k);
 }
 
-// low < the k-th largest value <= high, and how many values are above each.
+// Upper halves of doubles: low < that of the k-th largest value <= high, and how many values have one above each.
 struct Bracket {
-  double low, high;
+  std::int32_t low, high;
   std::int64_t above_low, above_high;
 
   std::int64_t candidates() const { return above_low - above_high; }
 };
 
-// Halves the number of doubles between, which is halving the octaves first: whatever the map looks like, this gets there.
-double middle_of(const Bracket& bracket) {
-  const auto low = std::bit_cast<std::uint64_t>(bracket.low), high = std::bit_cast<std::uint64_t>(bracket.high);
-  return std::bit_cast<double>(low + (high - low) / 2);
+// An upper half has twenty bits of the mantissa below the exponent.
+constexpr std::int32_t kOctave = 1 << 20;
+
+// The largest double with this upper half.
+double last_of(std::int32_t half) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(half) << 32 | 0xFFFFFFFFU);
 }
 
-// Counts the values above the middle until few candidates are left; counting is far cheaper than moving values around.
-void narrow(std::span<const double> values, std::int64_t k, Bracket& bracket) {
-  const std::int64_t few = 32 + static_cast<std::int64_t>(values.size()) / 64;
-  while (bracket.candidates() > few) {
-    const double middle = middle_of(bracket);
-    if (!(middle > bracket.low && middle < bracket.high)) return;  // neighbouring doubles: all candidates are equal
-    const std::int64_t above = kernels::count_above(values, middle);
+// Counts the values above the middle until few candidates are left; counting is far cheaper than moving values around. Halving
+// bits is halving octaves first: it takes as long whatever the map looks like.
+void narrow(std::span<const std::int32_t> halves, std::int64_t k, Bracket& bracket) {
+  const std::int64_t few = 32 + static_cast<std::int64_t>(halves.size()) / 64;
+  while (bracket.candidates() > few && bracket.high - bracket.low > 1) {
+    const std::int32_t middle = bracket.low + (bracket.high - bracket.low) / 2;
+    const std::int64_t above = kernels::count_above(halves, middle);
     if (above >= k) {
       bracket.low = middle, bracket.above_low = above;
     } else {
@@ -75,9 +86,10 @@ void narrow(std::span<const double> values, std::int64_t k, Bracket& bracket) {
   }
 }
 
-// Fewer than k values are above zero. Maps are often zero in most places, and never below.
-Threshold at_most_zero(std::span<const double> values, std::int64_t k, std::int64_t above_zero) {
-  const bool zero = std::count_if(values.begin(), values.end(), [](double value) { return value >= 0; }) >= k;
+// Fewer than k values are above the smallest of doubles. Maps are often zero in most places, and never below.
+Threshold near_zero(std::span<const double> values, std::int64_t k) {
+  const std::int64_t above_zero = kernels::count_above(values, 0);
+  const bool zero = above_zero < k && std::count_if(values.begin(), values.end(), [](double value) { return value >= 0; }) >= k;
   return zero ? Threshold{0, k - above_zero} : select_on_a_copy(values, k);
 }
 
@@ -86,17 +98,21 @@ Threshold at_most_zero(std::span<const double> values, std::int64_t k, std::int6
 Threshold threshold_of(std::span<const double> values, std::int64_t k) {
   if (k == 0) return {std::numeric_limits<double>::infinity(), 0};
   if (values.size() < kFew) return select_on_a_copy(values, k);
-  // The k-th value is rarely further than this from the largest.
-  const double largest = kernels::largest(values), far = largest / 256;
-  Bracket bracket{.low = far, .high = largest, .above_low = kernels::count_above(values, far), .above_high = 0};
+  scratch().halves.resize(values.size());
+  const std::span<std::int32_t> halves = scratch().halves;
+  const std::int32_t largest = kernels::upper_halves(values, halves.data());
+  // The k-th value is rarely further from the largest than eight octaves.
+  const std::int32_t far = std::max(largest - 8 * kOctave, 0);
+  if (largest <= 0) return near_zero(values, k);
+  Bracket bracket{.low = far, .high = largest, .above_low = kernels::count_above(halves, far), .above_high = 0};
   if (bracket.above_low < k) {
-    bracket = {.low = 0, .high = far, .above_low = kernels::count_above(values, 0), .above_high = bracket.above_low};
-    if (bracket.above_low < k) return at_most_zero(values, k, bracket.above_low);
+    bracket = {.low = 0, .high = far, .above_low = kernels::count_above(halves, 0), .above_high = bracket.above_low};
+    if (bracket.above_low < k) return near_zero(values, k);
   }
-  narrow(values, k, bracket);
-  scratch().resize(std::max(scratch().size(), static_cast<std::size_t>(bracket.candidates()) + 4));
-  const std::int64_t kept = kernels::keep_between(values, bracket.low, bracket.high, scratch().data());
-  const std::span<double> candidates = std::span(scratch()).first(static_cast<std::size_t>(kept));
+  narrow(halves, k, bracket);
+  const std::span<double> room = scratch().room(bracket.candidates() + 4);
+  const std::int64_t kept = kernels::keep_between(values, last_of(bracket.low), last_of(bracket.high), room.data());
+  const std::span<double> candidates = room.first(static_cast<std::size_t>(kept));
   return kept <= kCountable ? count_among(candidates, k - bracket.above_high) : select_among(candidates, k - bracket.above_high);
 }
 

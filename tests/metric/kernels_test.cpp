@@ -40,7 +40,13 @@ TEST(Kernels, FastOnesGiveWhatPlainOnesGive) {
   RandomStream stream(2, "test");
   for (const std::int64_t size : {1, 2, 3, 4, 7, 8, 9, 28, 63, 64, 65, 130, 784}) {
     for (const std::vector<double>& map : hard_maps(size)) {
-      EXPECT_EQ(kernels::largest(map), kernels::plain::largest(map));
+      std::vector<std::int32_t> halves(map.size()), plain_halves(map.size());
+      const std::int32_t largest = kernels::upper_halves(map, halves.data());
+      EXPECT_EQ(largest, kernels::plain::upper_halves(map, plain_halves.data()));
+      EXPECT_EQ(kernels::count_above(halves, largest / 2), kernels::plain::count_above(plain_halves, largest / 2));
+      std::sort(halves.begin(), halves.end());
+      std::sort(plain_halves.begin(), plain_halves.end());
+      EXPECT_EQ(halves, plain_halves) << "in any order";
       const double low = map[stream.below(map.size())], high = map[stream.below(map.size())];
       EXPECT_EQ(kernels::count_above(map, low), kernels::plain::count_above(map, low));
       std::vector<double> kept(map.size() + 4), expected(map.size() + 4);
@@ -51,6 +57,9 @@ TEST(Kernels, FastOnesGiveWhatPlainOnesGive) {
       kernels::bits_at_least(map, low, bits.data());
       kernels::plain::bits_at_least(map, low, plain_bits.data());
       EXPECT_EQ(bits, plain_bits);
+      std::vector<std::int16_t> small(map.size());
+      for (std::int16_t& value : small) value = static_cast<std::int16_t>(stream.below(9));
+      EXPECT_EQ(kernels::count_exchanges(small), kernels::plain::count_exchanges(small));
       EXPECT_EQ(kernels::count_bits(bits, plain_bits), kernels::plain::count_bits(bits, plain_bits));
     }
   }
@@ -58,11 +67,15 @@ TEST(Kernels, FastOnesGiveWhatPlainOnesGive) {
 
 TEST(Kernels, PlainOnesFollowTheirDefinition) {
   const std::vector<double> map{3, 0, 5, 5, 1};
-  EXPECT_EQ(kernels::plain::largest(map), 5);
+  std::vector<std::int32_t> halves(map.size());
+  EXPECT_EQ(kernels::plain::upper_halves(map, halves.data()), 0x40140000) << "of 5";
+  EXPECT_EQ(halves, (std::vector<std::int32_t>{0x40080000, 0, 0x40140000, 0x40140000, 0x3FF00000}));
+  EXPECT_EQ(kernels::plain::count_above(halves, 0x3FF00000), 3);
   EXPECT_EQ(kernels::plain::count_above(map, 1), 3);
   double kept[9];
   EXPECT_EQ(kernels::plain::keep_between(map, 1, 5, kept), 3);
   EXPECT_EQ(kept[0], 3);
+  EXPECT_EQ(kernels::plain::count_exchanges(std::vector<std::int16_t>{2, 3, 1, 1}), 4);
   std::uint64_t bits = 0;
   kernels::plain::bits_at_least(map, 3, &bits);
   EXPECT_EQ(bits, 0b01101U);

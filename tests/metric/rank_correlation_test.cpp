@@ -59,6 +59,17 @@ TEST(RankCorrelation, FollowsTheDefinitionsWithAndWithoutTies) {
   }
 }
 
+TEST(RankCorrelation, ComparingAllPairsCountsWhatSortingCounts) {
+  RandomStream stream(5, "test");
+  for (const std::int64_t size : {1, 2, 15, 16, 17, 33, 784, 1536, 3000}) {
+    for (const std::uint64_t levels : {0U, 1U, 2U, 30U}) {
+      const KendallOriginal original(random_map(stream, size, levels));
+      const std::vector<double> perturbed = random_map(stream, size, levels == 30 ? 0 : levels);
+      EXPECT_EQ(original.count_all_pairs(perturbed), original.count_by_sorting(perturbed));
+    }
+  }
+}
+
 TEST(RankCorrelation, OfTheSameOrderIsExactlyOneAndOfTheReverseMinusOne) {
   RandomStream stream(2, "test");
   for (const std::int64_t size : {2, 30, 784, 16384}) {
