@@ -47,12 +47,6 @@ double factor(const std::string& effort) {
   return effort == "light" ? 1.0 / 3 : effort == "heavy" ? 4 : 1;
 }
 
-// The value of every sample after each component, and the work done by then.
-struct Milestone {
-  double evaluations = 0;
-  std::vector<double> values;
-};
-
 class Gauntlet final : public Attack {
  public:
   explicit Gauntlet(const Options& options) : Attack(options.canonical()), effort_(factor(options.word("effort"))) {}
@@ -72,34 +66,24 @@ class Gauntlet final : public Attack {
       ledger.begin_component("start");
       arena.judge(task.start, arena.rows());
     }
-    std::vector<Milestone> way;
     for (const auto& component : gauntlet::components()) {
       throw_if_interrupted();
       if (ledger.finished() || !component->fits(arena)) continue;
       ledger.begin_component(component->name());
       component->run(arena);
-      way.push_back(milestone(ledger, task.inputs.size(0)));
+      arena.mark();
     }
     AttackResult result = ledger.finish();
-    note_late_gains(way, result.samples);
+    note_late_gains(arena.way(), result.samples);
     return result;
   }
 
  private:
-  static Milestone milestone(const Ledger& ledger, std::int64_t samples) {
-    Milestone here;
-    for (std::int64_t i = 0; i < samples; ++i) {
-      here.evaluations += static_cast<double>(ledger.evaluations(i));
-      here.values.push_back(ledger.best_value(i));
-    }
-    return here;
-  }
-
   // Against the values at the last milestone before four fifths of the work.
-  static void note_late_gains(const std::vector<Milestone>& way, std::vector<SampleOutcome>& samples) {
-    const Milestone* before = nullptr;
-    for (const Milestone& mark : way) {
-      if (mark.evaluations <= 0.8 * way.back().evaluations) before = &mark;
+  static void note_late_gains(const std::vector<gauntlet::Arena::Milestone>& way, std::vector<SampleOutcome>& samples) {
+    const gauntlet::Arena::Milestone* before = nullptr;
+    for (const auto& mark : way) {
+      if (5 * mark.evaluations <= 4 * way.back().evaluations) before = &mark;
     }
     if (before == nullptr) return;
     for (std::size_t i = 0; i < samples.size(); ++i) samples[i].late_gain = std::abs(before->values[i] - samples[i].value);

@@ -88,6 +88,8 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
   fold(clean.maps);
   read_predictions(clean.logits);
   outcomes_.resize(static_cast<std::size_t>(running_));
+  done_.resize(outcomes_.size());
+  evaluations_.resize(outcomes_.size());
   samples_.reserve(outcomes_.size());
   for (std::int64_t row = 0; row < running_; ++row) {
     const auto map = map_of(row);
@@ -154,33 +156,31 @@ void Ledger::close_component() {
 }
 
 void Ledger::charge(std::int64_t evaluations) {
-  for (std::size_t i = 0; i < samples_.size(); ++i) {
-    if (!samples_[i].done) outcomes_[i].evaluations += evaluations;
-  }
+  for (std::size_t i = 0; i < done_.size(); ++i) evaluations_[i] += done_[i] ? 0 : evaluations;
   if (!components_.empty()) components_.back().evaluations += evaluations * running_;
 }
 
 void Ledger::charge(std::int64_t evaluations, const Owners& owners) {
   std::int64_t charged = 0;
   for (const std::int64_t sample : owners) {
-    if (samples_[static_cast<std::size_t>(sample)].done) continue;
-    outcomes_[static_cast<std::size_t>(sample)].evaluations += evaluations;
+    if (done(sample)) continue;
+    evaluations_[static_cast<std::size_t>(sample)] += evaluations;
     charged += evaluations;
   }
   if (!components_.empty()) components_.back().evaluations += charged;
 }
 
 void Ledger::count_projections(std::span<const char> rows, const Owners& owners) {
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    const auto sample = static_cast<std::size_t>(owners[row]);
-    if (rows[row] && !samples_[sample].done) ++outcomes_[sample].projections;
-  }
+  count(rows, owners, &SampleOutcome::projections);
 }
 
 void Ledger::count_non_finite(std::span<const char> rows, const Owners& owners) {
+  count(rows, owners, &SampleOutcome::non_finite);
+}
+
+void Ledger::count(std::span<const char> rows, const Owners& owners, std::int64_t SampleOutcome::*counter) {
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    const auto sample = static_cast<std::size_t>(owners[row]);
-    if (rows[row] && !samples_[sample].done) ++outcomes_[sample].non_finite;
+    if (rows[row] && !done(owners[row])) ++(outcomes_[static_cast<std::size_t>(owners[row])].*counter);
   }
 }
 
@@ -190,8 +190,8 @@ bool Ledger::finished(const Owners& owners) const {
 
 Ledger::Owners Ledger::running() const {
   Owners result;
-  for (std::size_t i = 0; i < samples_.size(); ++i) {
-    if (!samples_[i].done) result.push_back(static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < done_.size(); ++i) {
+    if (!done_[i]) result.push_back(static_cast<std::int64_t>(i));
   }
   return result;
 }
@@ -201,7 +201,7 @@ at::Tensor Ledger::best_points() const {
 }
 
 void Ledger::stop(std::int64_t sample) {
-  samples_[static_cast<std::size_t>(sample)].done = true;
+  done_[static_cast<std::size_t>(sample)] = 1;
   --running_;
 }
 
@@ -226,11 +226,21 @@ void Ledger::record(const at::Tensor& iterates, const Explanation& explanation, 
   copy_taken(iterates);
 }
 
+void Ledger::record_again(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners) {
+  --iteration_;
+  for (SampleOutcome& outcome : outcomes_) {
+    if (!task_.trace) break;
+    outcome.trace.pop_back();
+    outcome.trace_evaluations.pop_back();
+  }
+  record(iterates, explanation, owners);
+}
+
 // All samples, whether they had a row or not: traces of one run have the same length.
 void Ledger::trace() {
-  for (SampleOutcome& outcome : outcomes_) {
-    outcome.trace.push_back(outcome.value);
-    outcome.trace_evaluations.push_back(outcome.evaluations);
+  for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+    outcomes_[i].trace.push_back(outcomes_[i].value);
+    outcomes_[i].trace_evaluations.push_back(evaluations_[i]);
   }
 }
 
@@ -247,8 +257,8 @@ void Ledger::copy_taken(const at::Tensor& iterates) {
 
 double Ledger::judge(std::int64_t row, std::int64_t position) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  if (done(position)) return kNone;
   const Sample& sample = samples_[static_cast<std::size_t>(position)];
-  if (sample.done) return kNone;
   SampleOutcome& outcome = outcomes_[static_cast<std::size_t>(position)];
   if (predicted_[static_cast<std::size_t>(row)] != sample.predicted) {
     ++outcome.label_flips;
@@ -323,6 +333,7 @@ AttackResult Ledger::finish() {
   for (std::size_t i = 0; i < samples_.size(); ++i) {
     const auto row = static_cast<std::int64_t>(i);
     SampleOutcome& outcome = outcomes_[i];
+    outcome.evaluations = evaluations_[i];
     const auto map = map_of(row);
     outcome.value = map ? samples_[i].metric->value(*map) : std::numeric_limits<double>::quiet_NaN();
     outcome.clean_margin = margin_of(before.data_ptr<double>() + row * classes, classes, samples_[i].predicted);

@@ -53,6 +53,8 @@ class Ledger {
   using Owners = std::vector<std::int64_t>;
   void charge(std::int64_t evaluations, const Owners& owners);  // for every row whose sample is not done
   void record(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
+  // More rows of the iteration that was recorded last: iterates that were mended.
+  void record_again(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
   std::optional<at::Tensor> shrink(Owners& owners);
   bool finished(const Owners& owners) const;  // whether all their samples are done
 
@@ -65,8 +67,8 @@ class Ledger {
   // Of every sample of the task: the best point so far (on the task's device), its value, and whether the sample is done.
   at::Tensor best_points() const;
   double best_value(std::int64_t sample) const { return outcomes_[static_cast<std::size_t>(sample)].value; }
-  bool done(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].done; }
-  std::int64_t evaluations(std::int64_t sample) const { return outcomes_[static_cast<std::size_t>(sample)].evaluations; }
+  bool done(std::int64_t sample) const { return done_[static_cast<std::size_t>(sample)] != 0; }
+  std::int64_t evaluations(std::int64_t sample) const { return evaluations_[static_cast<std::size_t>(sample)]; }
   std::int64_t predicted(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].predicted; }
   Owners running() const;  // samples that are not done
 
@@ -79,8 +81,7 @@ class Ledger {
     std::optional<TopSet> top;  // where first_swap cannot be read off the value; until a feature has left it
     std::int64_t predicted = 0;
     double probability = 0, rounding = 0;  // of the predicted class, where the threat model has a tolerance
-    bool done = false;
-    int component = -1;  // that found the best point
+    int component = -1;                    // that found the best point
   };
 
   // The metric at a row, NaN unless it is preserved.
@@ -94,6 +95,7 @@ class Ledger {
   void note_swap(std::int64_t sample, double value, const MapView& map);
   void take(std::int64_t sample, std::int64_t row, double value);
   void trace();
+  void count(std::span<const char> rows, const Owners& owners, std::int64_t SampleOutcome::*counter);
   void copy_taken(const at::Tensor& iterates);
   bool is_worse(double value, double than) const;
   void stop(std::int64_t sample);
@@ -105,6 +107,9 @@ class Ledger {
   const double perfect_, floor_;
   std::vector<Sample> samples_;
   std::vector<SampleOutcome> outcomes_;
+  // Of each sample, read at every iteration: kept together.
+  std::vector<char> done_;
+  std::vector<std::int64_t> evaluations_;
   Owners rows_;                                           // the sample of each row
   std::vector<std::int64_t> taken_rows_, taken_samples_;  // of this iteration
   // Of the batch at hand: folded maps, row after row, and whether all are finite; predicted class and whether it is sure.

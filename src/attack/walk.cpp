@@ -130,7 +130,7 @@ class Walk {
     judged.targets = rows_at(walkers_.targets, rows);
     judged.sample_ids = rows_at(walkers_.ids, rows);
     charge_rows(rows, 1 + passes_);
-    ledger_.record(judged.inputs, task_.explainer.attribute(judged), owners_of(rows));
+    ledger_.record_again(judged.inputs, task_.explainer.attribute(judged), owners_of(rows));
   }
 
   void judge() {

@@ -11,6 +11,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/audit.h"
 #include "holdfast/experiment/run_folder.h"
+#include "holdfast/report/text_table.h"
 #include "identity.h"
 
 namespace holdfast::cli {
@@ -24,6 +25,9 @@ struct Flags {
   bool trace = false;
   bool json = false;
 };
+
+// A mean change of the metric below which an ensemble counts as converged.
+constexpr double kConverged = 0.01;
 
 Json sample_json(const CellResult& result, const at::Tensor& before, const at::Tensor& after, const at::Tensor& norms,
                  const std::string& metric, std::int64_t i, bool trace) {
@@ -42,7 +46,10 @@ Json sample_json(const CellResult& result, const at::Tensor& before, const at::T
             {"non_finite", sample.non_finite},
             {"clean_margin", sample.clean_margin},
             {"margin", sample.margin}};
-  if (!sample.component.empty()) json["component"] = sample.component;
+  if (!result.components.empty()) {
+    json["component"] = sample.component.empty() ? Json() : Json(sample.component);
+    json["late_gain"] = sample.late_gain;
+  }
   if (trace) {
     json["trace"] = sample.trace;
     json["trace_evaluations"] = sample.trace_evaluations;
@@ -63,6 +70,10 @@ Json result_json(const Flags& flags, const CellTask& task, const CellResult& res
   Json summary = to_json(assessment);
   summary.erase("values");
   json["metric"] = summary;
+  if (!result.components.empty()) {
+    json["components"] = components_json(result);
+    for (std::size_t i = 0; i < result.components.size(); ++i) json["components"][i]["seconds"] = result.components[i].seconds;
+  }
   json["samples"] = Json::array();
   for (std::int64_t i = 0; i < task.inputs.size(0); ++i) {
     json["samples"].push_back(sample_json(result, before, after, norms, task.metric.name(), i, flags.trace));
@@ -97,6 +108,23 @@ void print_line(const CellTask& task, const Assessment& assessment) {
               level(assessment.chance).c_str(), level(assessment.between).c_str());
 }
 
+// Who found what, and whether more work would find more.
+void print_components(const CellResult& result) {
+  if (result.components.empty()) return;
+  std::vector<std::vector<std::string>> rows;
+  const Json components = components_json(result);
+  for (std::size_t i = 0; i < components.size(); ++i) {
+    const Json& component = components[i];
+    rows.push_back({component.at("name"), fmt::format("{:.0f} %", 100 * component.at("won").get<double>()),
+                    fmt::format("{:.0f}", component.at("evaluations").get<double>()),
+                    fmt::format("{:.1f}", result.components[i].seconds)});
+  }
+  std::fputs(text_table({"component", "won", "evaluations a sample", "seconds"}, rows).c_str(), stdout);
+  double late = 0;
+  for (const SampleOutcome& sample : result.samples) late += sample.late_gain / static_cast<double>(result.samples.size());
+  std::printf("moved by %.4f in the last fifth of the work%s\n", late, late > kConverged ? ": more effort will find more" : "");
+}
+
 void run(const Flags& flags) {
   flags.common.apply();
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.attack.explainers.back());
@@ -127,7 +155,7 @@ void run(const Flags& flags) {
   check_cell(task);
 
   const Json identity = identity_of(flags.subject, flags.attack, flags.common, {{"trace", flags.trace}});
-  const FolderLock lock = claim_attack_folder(flags.out, identity);
+  const FolderLock lock = claim_attack_folder(flags.out);
   CellResult result;
   {
     Progress progress(attack->name(), subject.inputs.size(0), "samples");
@@ -142,6 +170,7 @@ void run(const Flags& flags) {
     return;
   }
   print_line(task, assessment);
+  print_components(result);
   log_info("perturbed inputs, both explanations and result.json are in {}", flags.out);
 }
 

@@ -1,5 +1,8 @@
 #include "holdfast/experiment/cell.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "holdfast/attack/verify.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/safetensors.h"
@@ -13,23 +16,29 @@ namespace {
 
 constexpr const char* kOutcomes = "samples";  // key of the per-sample outcomes in a tile's metadata
 
+// Rows of the run that attacks may scale themselves by.
+constexpr std::int64_t kReferenceRows = 32;
+
 CellResult run_tile(const CellTask& task, const Reference& reference, const Tile& tile) {
   const at::Tensor inputs = inputs_for(task.inputs, tile, task.model);
   const at::Tensor targets = targets_for(task.targets, tile, task.model, inputs);
   const at::Tensor ids = rows(task.sample_ids, tile);
-  const AttackTask attack_task{.model = task.model,
-                               .explainer = task.explainer,
-                               .metric = task.metric,
-                               .threat = task.threat,
-                               .schema = task.schema,
-                               .inputs = inputs,
-                               .targets = targets,
-                               .sample_ids = ids,
-                               .seed = task.seed,
-                               .baseline = reference.baseline,
-                               .background = reference.background,
-                               .select = task.select,
-                               .trace = task.trace};
+  const AttackTask attack_task{
+      .model = task.model,
+      .explainer = task.explainer,
+      .metric = task.metric,
+      .threat = task.threat,
+      .schema = task.schema,
+      .inputs = inputs,
+      .targets = targets,
+      .sample_ids = ids,
+      .seed = task.seed,
+      .baseline = reference.baseline,
+      .background = reference.background,
+      .reference = inputs_for(task.inputs, {.begin = 0, .end = std::min(kReferenceRows, task.inputs.size(0))}, task.model),
+      .start = task.start.defined() ? inputs_for(task.start, tile, task.model) : at::Tensor(),
+      .select = task.select,
+      .trace = task.trace};
   AttackResult result = task.attack.run(attack_task);
   return {.targets = to_cpu(targets),
           .perturbed = to_cpu(result.perturbed),
@@ -39,7 +48,8 @@ CellResult run_tile(const CellTask& task, const Reference& reference, const Tile
           .moved_scale = to_cpu(result.moved.log_scale),
           .logits = to_cpu(result.original.logits),
           .moved_logits = to_cpu(result.moved.logits),
-          .samples = std::move(result.samples)};
+          .samples = std::move(result.samples),
+          .components = std::move(result.components)};
 }
 
 // Stored tiles too: a file may have been changed.
@@ -66,7 +76,14 @@ Json outcome_to_json(const SampleOutcome& sample) {
           {"label_flips", sample.label_flips},
           {"evaluations", sample.evaluations},
           {"iteration", sample.iteration},
-          {"trace", sample.trace}};
+          {"projections", sample.projections},
+          {"non_finite", sample.non_finite},
+          {"clean_margin", sample.clean_margin},
+          {"margin", sample.margin},
+          {"component", sample.component},
+          {"late_gain", sample.late_gain},
+          {"trace", sample.trace},
+          {"trace_evaluations", sample.trace_evaluations}};
 }
 
 // Undefined values are null in JSON.
@@ -74,14 +91,37 @@ double number_or_nan(const Json& json) {
   return json.is_null() ? std::nan("") : json.get<double>();
 }
 
+// The margin of the only class is infinite, which JSON writes as null.
+double number_or_infinity(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::infinity() : json.get<double>();
+}
+
 SampleOutcome outcome_from_json(const Json& json) {
   SampleOutcome sample{.value = number_or_nan(json.at("value")),
                        .first_swap = json.at("first_swap"),
                        .label_flips = json.at("label_flips"),
                        .evaluations = json.at("evaluations"),
-                       .iteration = json.at("iteration")};
+                       .iteration = json.at("iteration"),
+                       .projections = json.at("projections"),
+                       .non_finite = json.at("non_finite"),
+                       .clean_margin = number_or_infinity(json.at("clean_margin")),
+                       .margin = number_or_infinity(json.at("margin")),
+                       .late_gain = json.at("late_gain"),
+                       .component = json.at("component"),
+                       .trace_evaluations = json.at("trace_evaluations")};
   for (const Json& value : json.at("trace")) sample.trace.push_back(number_or_nan(value));
   return sample;
+}
+
+// Components of one name are one; tiles may have left some out, because all their samples were broken by then.
+void add_to(std::vector<ComponentCost>& all, const ComponentCost& more) {
+  const auto same = std::find_if(all.begin(), all.end(), [&](const ComponentCost& known) { return known.name == more.name; });
+  if (same == all.end()) {
+    all.push_back(more);
+  } else {
+    same->evaluations += more.evaluations;
+    same->seconds += more.seconds;
+  }
 }
 
 CellResult join(std::vector<CellResult> tiles) {
@@ -94,6 +134,7 @@ CellResult join(std::vector<CellResult> tiles) {
   for (CellResult& tile : tiles) {
     whole.samples.insert(whole.samples.end(), std::make_move_iterator(tile.samples.begin()),
                          std::make_move_iterator(tile.samples.end()));
+    for (const ComponentCost& component : tile.components) add_to(whole.components, component);
   }
   return whole;
 }
@@ -122,16 +163,24 @@ CellResult TileStore::load(std::int64_t tile) const {
   }
   const std::string* samples = file.find_metadata(kOutcomes);
   if (samples == nullptr) input_error("{}: the samples' outcomes are missing; delete the file and run again", path(tile));
-  for (const Json& sample : parse_json(*samples, path(tile))) result.samples.push_back(outcome_from_json(sample));
+  const Json outcomes = parse_json(*samples, path(tile));
+  for (const Json& sample : outcomes.at("samples")) result.samples.push_back(outcome_from_json(sample));
+  for (const Json& component : outcomes.at("components")) {
+    result.components.push_back(
+        {.name = component.at("name"), .evaluations = component.at("evaluations"), .seconds = component.at("seconds")});
+  }
   return result;
 }
 
 void TileStore::save(std::int64_t tile, const CellResult& result) const {
   TensorFile file;
   for (const auto& [name, field] : tensor_fields()) file.arrays.emplace_back(name, to_raw(result.*field));
-  Json samples = Json::array();
+  Json samples = Json::array(), components = Json::array();
   for (const SampleOutcome& sample : result.samples) samples.push_back(outcome_to_json(sample));
-  file.metadata.emplace_back(kOutcomes, samples.dump());
+  for (const ComponentCost& component : result.components) {
+    components.push_back({{"name", component.name}, {"evaluations", component.evaluations}, {"seconds", component.seconds}});
+  }
+  file.metadata.emplace_back(kOutcomes, Json{{"samples", samples}, {"components", components}}.dump());
   write_safetensors(path(tile), file);
 }
 
@@ -178,16 +227,29 @@ CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* pr
   return whole;
 }
 
-MapBatch fold_maps(const at::Tensor& maps, const Schema& schema) {
-  const at::Tensor values = maps.detach().to(at::TensorOptions().device(at::kCPU).dtype(at::kDouble)).contiguous();
-  const std::int64_t samples = values.size(0);
-  const std::size_t width = samples == 0 ? 0 : static_cast<std::size_t>(values.numel() / samples);
-  MapBatch batch{.count = samples, .schema = &schema};
-  for (std::int64_t sample = 0; sample < samples; ++sample) {
-    const std::span<const double> row(values.const_data_ptr<double>() + static_cast<std::size_t>(sample) * width, width);
-    const std::vector<double> folded = fold(schema.layout, row);
-    batch.values.insert(batch.values.end(), folded.begin(), folded.end());
+Json components_json(const CellResult& result) {
+  Json components = Json::array();
+  const auto samples = static_cast<double>(result.samples.size());
+  for (const ComponentCost& component : result.components) {
+    const auto won = std::count_if(result.samples.begin(), result.samples.end(),
+                                   [&](const SampleOutcome& sample) { return sample.component == component.name; });
+    components.push_back({{"name", component.name},
+                          {"won", static_cast<double>(won) / samples},
+                          {"evaluations", static_cast<double>(component.evaluations) / samples}});
   }
+  return components;
+}
+
+MapBatch fold_maps(const at::Tensor& maps, const Schema& schema) {
+  const at::Tensor plain = maps.detach().to(at::kCPU).contiguous();
+  MapBatch batch{.values = std::vector<double>(static_cast<std::size_t>(plain.size(0) * schema.layout.features())),
+                 .count = plain.size(0),
+                 .schema = &schema};
+  const at::Tensor values = plain.scalar_type() == at::kFloat ? plain : plain.to(at::kDouble);
+  AT_DISPATCH_FLOATING_TYPES(values.scalar_type(), "fold_maps", [&] {
+    const auto count = static_cast<std::size_t>(values.numel());
+    fold_into(schema.layout, std::span<const scalar_t>(values.const_data_ptr<scalar_t>(), count), batch.values);
+  });
   return batch;
 }
 

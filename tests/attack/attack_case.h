@@ -27,7 +27,8 @@ struct AttackCase {
   ThreatModel threat = ThreatModel::make(Norm::kL2, 0.5, std::nullopt, schema);
   at::Tensor inputs = normal_tensor({9, 12}, 50);
   at::Tensor ids = at::arange(100, 100 + inputs.size(0), at::kLong);
-  at::Tensor targets = {};  // undefined: the predicted classes
+  at::Tensor targets = {};    // undefined: the predicted classes
+  at::Tensor reference = {};  // undefined: the inputs
   std::uint64_t seed = 5;
   Select select = Select::kWorst;
   bool trace = false;
@@ -48,12 +49,14 @@ struct AttackCase {
             .targets = targets.defined() ? targets : predicted_class(model->logits(inputs)),
             .sample_ids = ids,
             .seed = seed,
+            .reference = reference.defined() ? reference : inputs,
             .select = select,
             .trace = trace};
   }
 
   // The same case for samples begin <= i < end alone.
   void keep(std::int64_t begin, std::int64_t end) {
+    if (!reference.defined()) reference = inputs;
     inputs = inputs.slice(0, begin, end);
     ids = ids.slice(0, begin, end);
     if (targets.defined()) targets = targets.slice(0, begin, end);

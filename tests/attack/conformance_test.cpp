@@ -36,6 +36,7 @@ const std::vector<std::string> kRows{
     "lens(steps=25,t=2)",
     "multi(steps=25)",
     "multi(steps=25,pairs=1)",
+    "gauntlet(effort=light)",
 };
 
 std::string method_of(const std::string& call) {

@@ -175,11 +175,9 @@ def test_an_attack_overwrites_only_its_own_files(holdfast, subject, tmp_path):
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     holdfast(*run)  # the same again
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
-    holdfast.fails(*run, "--seed", "1", saying=["out", "another run", "seed"])
-    holdfast.fails(*run, "--trace", saying=["out", "another run", "trace"])
-    np.save(tmp_path / "inputs.npy", np.load(tmp_path / "inputs.npy")[::-1])
-    holdfast.fails(*run, saying=["out", "another run", "inputs.npy"])
-    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    holdfast(*run, "--seed", "1")  # another attack takes its place
+    after = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert after.keys() == before.keys() and after["result.json"] != before["result.json"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep me")
     holdfast.fails(*run[:8], "mine", *run[9:], saying=["mine", "not empty"])

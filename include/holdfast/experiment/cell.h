@@ -30,6 +30,7 @@ struct CellTask {
   at::Tensor sample_ids;  // [B] int64
   std::uint64_t seed = 0;
   at::Tensor baseline = {}, background = {};  // for explainers that need them: see ExplainTask
+  at::Tensor start = {};                      // [B, sample...]: see AttackTask
   Select select = Select::kWorst;
   bool trace = false;
 };
@@ -41,7 +42,11 @@ struct CellResult {
   at::Tensor original_scale, moved_scale;  // [B]: log of the maps' scale
   at::Tensor logits, moved_logits;         // [B, classes]
   std::vector<SampleOutcome> samples;
+  std::vector<ComponentCost> components;  // of an ensemble, all tiles together
 };
+
+// Of an ensemble's components: name, share of the samples it won, evaluations a sample; empty for other attacks.
+Json components_json(const CellResult& result);
 
 // Where finished tiles lie: one safetensors file each in `folder`.
 class TileStore {

@@ -17,8 +17,9 @@ namespace holdfast {
 // checksums of the files it reads. Throws kUsage when the folder holds another run or other files, or another process has it.
 [[nodiscard]] FolderLock claim_run_folder(const std::string& folder, const Json& identity);
 
-// The same for a single attack, whose result.json holds its identity; an attack that is there already is done again.
-[[nodiscard]] FolderLock claim_attack_folder(const std::string& folder, const Json& identity);
+// For a single attack: a new or empty folder, or one with the result of another attack, which goes. Throws kUsage when the folder
+// holds other things.
+[[nodiscard]] FolderLock claim_attack_folder(const std::string& folder);
 
 // The part of an identity that every run has: version, torch build, device and tile, on which bytes depend, and the checksums
 // of the files it reads (names that are no files are passed over).

@@ -143,6 +143,15 @@ std::function<Rule(std::int64_t)> Arena::surrogate(double from, double to, std::
   };
 }
 
+void Arena::mark() {
+  Milestone here;
+  for (std::int64_t i = 0; i < task.inputs.size(0); ++i) {
+    here.evaluations += ledger.evaluations(i);
+    here.values.push_back(ledger.best_value(i));
+  }
+  way_.push_back(std::move(here));
+}
+
 void Arena::judge(const at::Tensor& points, const Ledger::Owners& owners) {
   ExplainTask point = explain_at(task, task.threat.admit(points, rows_of(task.inputs, owners)));
   point.targets = rows_of(task.targets, owners);
@@ -169,6 +178,7 @@ void Arena::hunt(Descent& descent, const Ledger::Owners& owners, std::int64_t wa
                         .hinge = kHinge,
                         .repair = kRepair};
   holdfast::walk(task, ledger, descent, rules, Walkers::of(task, owners, starts(owners, walk)));
+  mark();
 }
 
 }  // namespace holdfast::gauntlet

@@ -54,11 +54,20 @@ class Arena {
   // Of the rows judged last: the metric turned so that lower is worse for the defender; infinite where nothing counts.
   std::vector<double> harm() const;
 
+  // The value of every sample after each piece of work, and the evaluations used by then, all samples together.
+  struct Milestone {
+    std::int64_t evaluations = 0;
+    std::vector<double> values;
+  };
+  const std::vector<Milestone>& way() const { return way_; }
+  void mark();
+
   // Walks the rows from random starts down `descent`.
   void hunt(Descent& descent, const Ledger::Owners& owners, std::int64_t walk, std::int64_t steps,
             const std::function<Rule(std::int64_t)>& surrogate);
 
  private:
+  std::vector<Milestone> way_;
   std::vector<double> scales_;  // of each activation's input, over the reference rows and within the ball
 };
 

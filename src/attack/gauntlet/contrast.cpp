@@ -19,7 +19,7 @@
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kWalks = 6, kSteps = 20, kLongSteps = 120;
+constexpr std::int64_t kWalks = 12, kSteps = 20, kLongSteps = 120;
 // Elements of the table of windows up to which it is used, where the layout is no grid.
 constexpr std::int64_t kLargestTable = 4'000'000;
 

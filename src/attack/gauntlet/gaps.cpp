@@ -11,7 +11,7 @@
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kWalks = 17, kSteps = 20;
+constexpr std::int64_t kWalks = 40, kSteps = 20;
 
 class WeightedGaps final : public FeatureDescent {
  public:

@@ -11,7 +11,7 @@
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kWalks = 3, kSteps = 20, kLongSteps = 60;
+constexpr std::int64_t kWalks = 5, kSteps = 20, kLongSteps = 60;
 
 class SoftThreshold final : public FeatureDescent {
  public:

@@ -1,0 +1,126 @@
+#include <cmath>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "attack_case.h"
+
+namespace holdfast {
+namespace {
+
+using testing_support::AttackCase;
+using testing_support::mlp_model;
+using testing_support::normal_tensor;
+using testing_support::softplus;
+
+// 40 samples of 12 features, a ReLU net with one hidden layer.
+AttackCase table_case(double epsilon = 1) {
+  AttackCase test;
+  test.inputs = normal_tensor({40, 12}, 51);
+  test.ids = at::arange(40, at::kLong);
+  test.threat = ThreatModel::make(Norm::kL2, epsilon, std::nullopt, test.schema);
+  return test;
+}
+
+double mean_value(const AttackResult& result) {
+  double sum = 0;
+  for (const SampleOutcome& sample : result.samples) sum += sample.value;
+  return sum / static_cast<double>(result.samples.size());
+}
+
+TEST(Gauntlet, IsNeverBetterForTheDefenderThanManyRandomPoints) {
+  AttackCase test = table_case();
+  const AttackResult strong = test.run("gauntlet"), random = test.run("random(samples=1000)");
+  EXPECT_LE(mean_value(strong), mean_value(random) - 0.02);
+}
+
+TEST(Gauntlet, BeatsThePapersAttackOnNetsWithKinks) {
+  AttackCase test = table_case();
+  EXPECT_LE(mean_value(test.run("gauntlet(effort=light)")), mean_value(test.run("er(preset=tabular)")) - 0.1);
+}
+
+TEST(Gauntlet, IsNotBelowItselfAtASmallerEpsilonWhenItStartsThere) {
+  AttackCase small = table_case(0.3), large = table_case(0.6);
+  const AttackResult first = small.run("gauntlet(effort=light)");
+  AttackTask task = large.task();
+  task.start = first.perturbed;
+  const AttackResult second = attacks().make("gauntlet(effort=light)")->run(task);
+  for (std::size_t i = 0; i < first.samples.size(); ++i) EXPECT_LE(second.samples[i].value, first.samples[i].value);
+}
+
+TEST(Gauntlet, SaysWhoFoundWhatAndWhatItCost) {
+  AttackCase test = table_case();
+  const AttackResult result = test.run("gauntlet(effort=light)");
+  std::set<std::string> ran;
+  std::int64_t spent = 0, charged = 0;
+  for (const ComponentCost& component : result.components) {
+    ran.insert(component.name);
+    spent += component.evaluations;
+    EXPECT_GE(component.seconds, 0);
+  }
+  EXPECT_TRUE(ran.contains("random") && ran.contains("gaps") && ran.contains("crossing"));
+  EXPECT_FALSE(ran.contains("square"));  // no image
+  for (const SampleOutcome& sample : result.samples) {
+    charged += sample.evaluations;
+    EXPECT_EQ(sample.value < 1, ran.contains(sample.component)) << sample.component;
+    EXPECT_GE(sample.late_gain, 0);
+  }
+  // What is not a component's is the one explanation of the clean sample.
+  EXPECT_EQ(charged, spent + static_cast<std::int64_t>(result.samples.size()));
+}
+
+TEST(Gauntlet, MoreEffortDoesNotFindLess) {
+  AttackCase test = table_case();
+  EXPECT_LE(mean_value(test.run("gauntlet")), mean_value(test.run("gauntlet(effort=light)")) + 0.005);
+}
+
+TEST(Gauntlet, WorksWithoutGradients) {
+  AttackCase test = table_case();
+  const Network network = *test.model->network();
+  test.model = make_model([network](const at::Tensor& x) { return network.logits(x); },
+                          Capabilities{.gradients = true, .double_backward = false}, at::kCPU);
+  const AttackResult result = test.run("gauntlet(effort=light)");
+  std::set<std::string> ran;
+  for (const ComponentCost& component : result.components) ran.insert(component.name);
+  EXPECT_EQ(ran, (std::set<std::string>{"evolution", "random"}));
+  EXPECT_LT(mean_value(result), 0.95);
+}
+
+// What it aims at is what falls: each metric is lower under its own attack than under that of another one.
+TEST(Gauntlet, AimsAtTheMetricThatIsAskedFor) {
+  AttackCase test;
+  test.model = mlp_model({.features = 400, .classes = 3});
+  test.schema = Schema::of(Layout::grid(1, 20, 20));
+  test.model = make_model(testing_support::for_images(*test.model->network()));
+  test.inputs = normal_tensor({6, 1, 20, 20}, 52);
+  test.ids = at::arange(6, at::kLong);
+  test.threat = ThreatModel::make(Norm::kLinf, 0.3, std::nullopt, test.schema);
+  const auto attacked = [&](const std::string& metric) {
+    test.metric = metric;
+    return test.run("gauntlet(effort=light)");
+  };
+  const auto value = [&](const std::string& metric, const AttackResult& result) {
+    const auto compared = metrics().make(metric);
+    double sum = 0;
+    for (std::int64_t i = 0; i < 6; ++i) {
+      const auto map = [&](const at::Tensor& maps) {
+        const at::Tensor row = maps[i].to(at::kDouble).contiguous();
+        return fold(test.schema.layout, std::span<const double>(row.data_ptr<double>(), 400));
+      };
+      sum += compared->compare({map(result.original.maps), test.schema}, {map(result.moved.maps), test.schema});
+    }
+    return sum / 6;
+  };
+  const AttackResult precision = attacked("lens_precision(k=30,w=1)"), order = attacked("spearman");
+  EXPECT_LT(value("lens_precision(k=30,w=1)", precision), value("lens_precision(k=30,w=1)", order));
+  EXPECT_LT(value("spearman", order), value("spearman", precision));
+}
+
+TEST(Gauntlet, SmoothNetsNeedNoSurrogate) {
+  AttackCase test = table_case();
+  test.model = mlp_model({.features = 12, .activation = softplus(1)});
+  EXPECT_LE(mean_value(test.run("gauntlet(effort=light)")), mean_value(test.run("random(samples=300)")));
+}
+
+}  // namespace
+}  // namespace holdfast
