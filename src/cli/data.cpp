@@ -7,6 +7,7 @@
 #include "command.h"
 #include "common.h"
 #include "holdfast/core/log.h"
+#include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/data/fetch.h"
@@ -18,8 +19,9 @@ namespace holdfast::cli {
 namespace {
 
 struct Flags {
-  std::string name, out;
+  std::string name, out, part = "test";
   std::optional<double> correlation;
+  std::int64_t samples = 0;
   bool json = false;
   bool quiet = false;
 };
@@ -135,11 +137,25 @@ void run_schema(const Flags& flags) {
   }
 }
 
+// What `explain`, `attack` and `measure` read.
+void run_export(const Flags& flags) {
+  if (flags.samples < 0) usage_error("--samples {}: must be 0 or more", flags.samples);
+  const Dataset data = load_dataset(flags.name);
+  std::vector<std::int64_t> rows = data.rows(flags.part);
+  if (flags.samples > 0 && flags.samples < static_cast<std::int64_t>(rows.size()))
+    rows.resize(static_cast<std::size_t>(flags.samples));
+  for (const char* file : {"inputs.npy", "labels.npy", "schema.json"}) prepare_output_file(flags.out + "/" + file);
+  write_tensor(flags.out + "/inputs.npy", data.inputs_of(rows));
+  write_tensor(flags.out + "/labels.npy", data.labels_of(rows));
+  write_json(flags.out + "/schema.json", to_json(data.schema));
+  std::printf("%zu samples of %s in %s\n", rows.size(), data.name.c_str(), flags.out.c_str());
+}
+
 }  // namespace
 
 void add_data(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = add_command(app, "data", "Shows, fetches, checks and describes datasets", "holdfast data list");
+  CLI::App* command = add_command(app, "data", "Shows, fetches, checks, describes and exports datasets", "holdfast data list");
   command->require_subcommand(1);
 
   CLI::App* list = add_command(*command, "list", "What is here and where, licence and source", "holdfast data list");
@@ -166,6 +182,14 @@ void add_data(CLI::App& app, Outcome&) {
                      "Columns that correlate by at least this much, in either direction, become neighbours");
   schema->add_option("--out", flags->out, "JSON file; standard output when not given");
   schema->callback([flags] { run_schema(*flags); });
+
+  CLI::App* exported = add_command(*command, "export", "Writes samples of a dataset as inputs.npy, labels.npy and schema.json",
+                                   "holdfast data export synthetic --samples 50 --out runs/synthetic");
+  exported->add_option("NAME", flags->name, "Dataset")->required();
+  exported->add_option("--part", flags->part, "test, validation, train or all")->capture_default_str();
+  exported->add_option("--samples", flags->samples, "The first so many; 0: all")->capture_default_str();
+  exported->add_option("--out", flags->out, "Folder")->required();
+  exported->callback([flags] { run_export(*flags); });
 }
 
 }  // namespace holdfast::cli

@@ -236,6 +236,7 @@ def test_every_example_in_a_help_text_runs(holdfast, tmp_path):
         "data fetch",
         "data check",
         "data schema",
+        "data export",
     ]
     for command in commands:
         text = holdfast(*command.split(), "--help").stdout
