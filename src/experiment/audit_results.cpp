@@ -28,12 +28,17 @@ double median(std::vector<double> values) {
 
 // What attacks met on the way, in a few numbers.
 Json attack_facts(const CellResult& result, const AuditData& data) {
-  std::int64_t flipped = 0, swapped = 0, evaluations = 0, most_evaluations = 0;
-  std::vector<double> first_swaps;
+  std::int64_t flipped = 0, swapped = 0, evaluations = 0, most_evaluations = 0, projections = 0, non_finite = 0;
+  std::vector<double> first_swaps, margins_used;
   for (const SampleOutcome& sample : result.samples) {
     flipped += sample.label_flips > 0 ? 1 : 0;
     evaluations += sample.evaluations;
     most_evaluations = std::max(most_evaluations, sample.evaluations);
+    projections += sample.projections;
+    non_finite += sample.non_finite;
+    if (std::isfinite(sample.clean_margin) && sample.clean_margin > 0) {
+      margins_used.push_back(1 - sample.margin / sample.clean_margin);
+    }
     if (sample.first_swap >= 0) {
       ++swapped;
       first_swaps.push_back(static_cast<double>(sample.first_swap));
@@ -47,6 +52,9 @@ Json attack_facts(const CellResult& result, const AuditData& data) {
           {"median_first_swap", median(first_swaps)},
           {"evaluations", static_cast<double>(evaluations) / count},
           {"most_evaluations", most_evaluations},
+          {"projections", static_cast<double>(projections) / count},
+          {"non_finite", non_finite},
+          {"median_margin_used", median(margins_used)},
           {"sensitivity", (before - after).abs().mean().item<double>()},
           {"auc", data.labels.defined() ? to_json(auc(result.moved_logits, data.labels)) : Json()},
           {"verified", true}};
