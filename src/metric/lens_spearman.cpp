@@ -12,7 +12,7 @@ const MethodInfo kInfo{
     .summary = "Spearman's rank correlation of the maps smoothed over windows of radius w",
     .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
     .options = {{"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"}},
-    .notes = "The chance level is sampled where w > 0: it is above 0 because windows at the border hold less."};
+    .notes = "The chance level is sampled where w > 0: it is not 0 where windows differ in size, as at a border."};
 
 class LensSpearman final : public RankMetric<SpearmanOriginal> {
  public:

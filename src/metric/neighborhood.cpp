@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph_windows.h"
 #include "grid_windows.h"
 #include "holdfast/core/error.h"
 
@@ -38,7 +39,11 @@ void add_edges_at(const std::vector<char>& marked, std::int64_t first_edge, Feat
 }  // namespace
 
 Neighborhood::Neighborhood(const Schema& schema, std::int64_t radius)
-    : schema_(schema), radius_(radius), sides_(schema.layout.sides) {
+    : schema_(schema),
+      // Nothing is further away than this, and sums with it stay in range.
+      radius_(std::min(radius, schema.layout.features())),
+      across_(2 * static_cast<double>(radius) + 1),
+      sides_(schema.layout.sides) {
   HOLDFAST_CHECK(radius >= 0);
   const Layout& layout = schema.layout;
   const bool grid = layout.kind == Layout::Kind::kGrid;
@@ -167,11 +172,9 @@ std::int64_t Neighborhood::largest_window() const {
 double Neighborhood::divisor() const {
   if (radius_ == 0) return 1;
   if (kind_ != Kind::kGrid) return static_cast<double>(largest_window());
-  const double across = 2 * static_cast<double>(radius_) + 1;
-  return schema_.layout.kind == Layout::Kind::kGrid ? across * across : across;
+  return schema_.layout.kind == Layout::Kind::kGrid ? across_ * across_ : across_;
 }
 
-// Sums go in ascending order, for the reason that grid_windows.h gives.
 void Neighborhood::sum_graph(std::span<const double> values, std::span<double> sums) const {
   const std::int64_t nodes = schema_.layout.length;
   for (std::int64_t side = 0; side < sides_; ++side) {
@@ -181,13 +184,8 @@ void Neighborhood::sum_graph(std::span<const double> values, std::span<double> s
       std::fill(to, to + width_, std::accumulate(from, from + width_, 0.0));
       continue;
     }
-    for (std::int64_t i = 0, edge = 0; i < nodes; ++i) {
-      for (std::int64_t j = i + 1; j < nodes; ++j, ++edge) {
-        double sum = 0;
-        visit_edges_at(nodes, i, j, [&](std::int64_t near) { sum += from[near]; });
-        to[edge] = sum;
-      }
-    }
+    const auto features = static_cast<std::size_t>(width_);
+    edge_window_sums({from, features}, nodes, {to, features});
   }
 }
 

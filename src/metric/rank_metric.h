@@ -30,7 +30,7 @@ class RankMetric : public Metric {
     return prepared;
   }
 
-  // 0 by symmetry. Smoothed maps of random order still correlate, because windows at the border hold less: sampled.
+  // 0 by symmetry. Smoothed maps of random order still correlate where windows differ in size, as at a border: sampled.
   std::optional<double> chance(const MapView& original) const override {
     if (w_ == 0) return 0;
     Prepared prepared;

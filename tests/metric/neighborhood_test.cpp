@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -185,6 +186,20 @@ TEST(Smoothing, LeavesNoRoundingDust) {
   EXPECT_EQ(smoothed[3 * 28 + 16], smoothed[4 * 28 + 16]);
 }
 
+TEST(Smoothing, OfGraphsAddsInOneOrder) {
+  const Schema schema = Schema::of(Layout::graph(12));
+  RandomStream stream(7, "test");
+  std::vector<double> map = random_map(stream, 66, 0), smoothed(66);
+  for (std::size_t edge = 0; edge < map.size(); ++edge) map[edge] = edge % 3 == 0 ? map[edge] / 3 : 0;
+  const Neighborhood near(schema, 1);
+  near.smooth(map, smoothed);
+  for (std::int64_t edge = 0; edge < 66; ++edge) {
+    double sum = 0;
+    for (const std::int64_t other : near.window(edge)) sum += map[static_cast<std::size_t>(other)];
+    EXPECT_EQ(smoothed[static_cast<std::size_t>(edge)], sum / near.divisor()) << "to the last bit";
+  }
+}
+
 TEST(Smoothing, DividesByTheLargestWindow) {
   EXPECT_EQ(Neighborhood(Schema::of(Layout::grid(1, 28, 28)), 2).divisor(), 25);
   EXPECT_EQ(Neighborhood(Schema::of(Layout::vector(9)), 2).divisor(), 5);
@@ -199,6 +214,11 @@ TEST(Neighborhood, ColumnsOfATableHaveNoOrder) {
   EXPECT_EQ(Neighborhood(schema, 1).window(1), (std::vector<std::int64_t>{0, 1, 2}));
   schema.features = {{.name = "age"}, {.name = "height"}, {.name = "weight"}};
   EXPECT_EQ(Neighborhood(schema, 1).window(1), (std::vector<std::int64_t>{1}));
+}
+
+TEST(Neighborhood, TakesAnyRadius) {
+  const Schema schema = Schema::of(Layout::grid(1, 3, 3));
+  EXPECT_EQ(Neighborhood(schema, std::numeric_limits<std::int64_t>::max()).window(8).size(), 9U);
 }
 
 TEST(Neighborhood, OfTwoImagesStaysOnItsSide) {

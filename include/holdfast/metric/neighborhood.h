@@ -59,6 +59,7 @@ class Neighborhood {
   const Schema& schema_;
   Kind kind_;
   std::int64_t radius_;
+  double across_;                        // 2w+1
   std::int64_t sides_, height_, width_;  // of the grid; a vector of positions has one row a side
 };
 
