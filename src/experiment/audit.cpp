@@ -51,7 +51,7 @@ class Audit {
     return {{"kind", "audit"},
             {"title", plan_.title},
             {"models", models_},
-            {"rows", rows_},
+            {"rows", flag_beaten(rows_)},
             {"measures", measures_},
             {"comparisons", comparisons_json(row_values_, measure_values_, plan_.seed)},
             {"correlations", correlations_json(row_values_, measure_values_, plan_.seed)},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "holdfast/core/method.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/measure/prediction.h"
 #include "samples.h"
@@ -94,8 +95,32 @@ Json row_json(const GridRow& row, const Assessment& assessment, const CellResult
             {"distinct_top_sets", assessment.distinct_top_sets},
             {"tied_share", assessment.tied_share}};
   json.update(attack_facts(result, row.data));
+  if (!result.components.empty()) {
+    double late = 0;
+    for (const SampleOutcome& sample : result.samples) late += sample.late_gain / static_cast<double>(samples);
+    json["components"] = components_json(result);
+    json["late_gain"] = late;
+  }
   json["arrays"] = arrays;
   return json;
+}
+
+Json flag_beaten(Json rows) {
+  const auto is_random = [](const Json& row) { return parse_method_call(row.at("attack").get<std::string>()).name == "random"; };
+  const auto same_subject = [](const Json& a, const Json& b) {
+    return a.at("dataset") == b.at("dataset") && a.at("model") == b.at("model") && a.at("explainer") == b.at("explainer") &&
+           a.at("metric") == b.at("metric");
+  };
+  for (Json& row : rows) {
+    row["beaten_by"] = nullptr;
+    for (const Json& other : rows) {
+      if (is_random(row) || !is_random(other) || !same_subject(row, other)) continue;
+      if (!row.at("mean").is_number() || !other.at("mean").is_number()) continue;
+      const double sign = row.at("direction") == "higher" ? 1 : -1;
+      if (sign * other.at("mean").get<double>() < sign * row.at("mean").get<double>()) row["beaten_by"] = other.at("attack");
+    }
+  }
+  return rows;
 }
 
 }  // namespace holdfast

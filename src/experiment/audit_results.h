@@ -15,4 +15,7 @@ Json model_json(const AuditModel& subject, const AuditData& data, const at::Tens
 // `arrays`: where the row's samples lie, relative to the run folder.
 Json row_json(const GridRow& row, const Assessment& assessment, const CellResult& result, const std::string& arrays);
 
+// Rows with `beaten_by` where random points harmed more than the row's attack did: such a row says nothing about robustness.
+Json flag_beaten(Json rows);
+
 }  // namespace holdfast

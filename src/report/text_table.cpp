@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "holdfast/report/junit.h"
 
@@ -129,6 +130,35 @@ std::string comparisons_table(const Json& results) {
                      text_table({"dataset", "models", "attack", "metric", "difference [95 %]", "p", "p, Holm"}, rows));
 }
 
+// Who won in an ensemble, a line for each of its rows.
+std::string components_lines(const Json& results) {
+  std::string text;
+  for (const Json& row : results.at("rows")) {
+    const Json components = row.value("components", Json::array());
+    if (components.empty()) continue;
+    std::vector<std::string> parts;
+    for (const Json& component : components) {
+      parts.push_back(fmt::format("{} {:.0f} % ({:.0f})", component.at("name").get<std::string>(),
+                                  100 * component.at("won").get<double>(), component.at("evaluations").get<double>()));
+    }
+    text += fmt::format("{}, {}, {}: {}; moved by {} in the last fifth\n", row.at("model").get<std::string>(),
+                        row.at("explainer").get<std::string>(), row.at("metric").get<std::string>(), fmt::join(parts, ", "),
+                        number(row, "late_gain", 4));
+  }
+  return text.empty() ? "" : "\nsamples won by each component (evaluations a sample)\n" + text;
+}
+
+std::string beaten_lines(const Json& results) {
+  std::string text;
+  for (const Json& row : results.at("rows")) {
+    if (!row.contains("beaten_by") || row.at("beaten_by").is_null()) continue;
+    text += fmt::format("warning: {} on {}, {}: {} harms more; do not read this row as robustness\n",
+                        row.at("attack").get<std::string>(), row.at("model").get<std::string>(),
+                        row.at("metric").get<std::string>(), row.at("beaten_by").get<std::string>());
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
 }  // namespace
 
 std::string results_table(const Json& results) {
@@ -139,7 +169,7 @@ std::string results_table(const Json& results) {
   }
   std::string text = text_table(
       {"dataset", "model", "explainer", "attack", "metric", "value [95 %]", "chance", "between", "adjusted", "specific"}, rows);
-  text += measures_table(results) + comparisons_table(results);
+  text += components_lines(results) + beaten_lines(results) + measures_table(results) + comparisons_table(results);
   for (const Json& gate : results.at("gates")) {
     text += fmt::format("{} {}\n", gate.at("met").get<bool>() ? "met    " : "NOT MET", gate.at("gate").get<std::string>());
     for (const Json& row : gate.at("rows")) {

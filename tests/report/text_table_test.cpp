@@ -24,5 +24,19 @@ TEST(ResultsTable, ShowsUndefinedLevelsAsADash) {
   EXPECT_THAT(table, ::testing::HasSubstr("NOT MET top_k(k=2)>=0.9\n        m, e, a: 0.5000\n"));
 }
 
+TEST(ResultsTable, SaysWhoWonAndWhatRandomPointsBeat) {
+  const Json results =
+      Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "gauntlet", "metric": "cosine",
+    "mean": 0.5, "low": 0.4, "high": 0.6, "beaten_by": null, "late_gain": 0.0125,
+    "components": [{"name": "gaps", "won": 0.75, "evaluations": 100.0}, {"name": "random", "won": 0.25, "evaluations": 20.0}]},
+    {"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "cosine", "mean": 0.9, "low": 0.8, "high": 1.0,
+    "beaten_by": "random(samples=9)"}], "gates": []})json");
+  const std::string table = results_table(results);
+  EXPECT_THAT(table,
+              ::testing::HasSubstr("m, e, cosine: gaps 75 % (100), random 25 % (20); moved by 0.0125 in the last fifth\n"));
+  EXPECT_THAT(table, ::testing::HasSubstr("warning: er on m, cosine: random(samples=9) harms more"));
+  EXPECT_THAT(table, ::testing::Not(::testing::HasSubstr("warning: gauntlet")));
+}
+
 }  // namespace
 }  // namespace holdfast
