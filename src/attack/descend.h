@@ -13,9 +13,13 @@ namespace holdfast {
 // `step` in the threat's norm, whatever the gradient's size:
 //     l2    g / ||g||_2          l1    g / ||g||_1          linf    sign(g)
 // So steps of length s, T of them, stay within sT of the start by themselves. Frozen elements are taken out of the
-// gradient first. A sample whose gradient is zero or not finite stays where it is.
-// `projected`, unless null, gets a flag for each row: whether the step had left ball or box.
+// gradient first, and so are those that are not finite, as they may be at a kink. A sample whose gradient is zero stays
+// where it is.
+struct StepNotes {
+  std::vector<char> projected;  // of each row: whether the step had left ball or box
+  std::vector<char> broken;     // ... and whether its gradient had elements that are not finite
+};
 at::Tensor descend(const ThreatModel& threat, const at::Tensor& points, const at::Tensor& gradient, const at::Tensor& clean,
-                   double step, std::vector<char>* projected = nullptr);
+                   double step, StepNotes& notes);
 
 }  // namespace holdfast

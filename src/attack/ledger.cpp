@@ -179,6 +179,7 @@ void Ledger::count_non_finite(std::span<const char> rows, const Owners& owners) 
 }
 
 void Ledger::count(std::span<const char> rows, const Owners& owners, std::int64_t SampleOutcome::*counter) {
+  if (std::find(rows.begin(), rows.end(), 1) == rows.end()) return;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     if (rows[row] && !done(owners[row])) ++(outcomes_[static_cast<std::size_t>(owners[row])].*counter);
   }

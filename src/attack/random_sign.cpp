@@ -47,15 +47,15 @@ class RandomSign final : public Attack {
     Ledger ledger(task, task.explainer.attribute(point), selects(task.select));
     ledger.charge(task.explainer.evaluations());
     Walkers walkers = Walkers::of(task);
-    std::vector<char> projected;
+    StepNotes notes;
     for (std::int64_t i = 0; i < steps_ && !ledger.finished(); ++i) {
       throw_if_interrupted();
       if (const auto kept = ledger.shrink(walkers.owners)) walkers.keep(*kept);
       const std::uint64_t seed = derived_seed(task.seed, "attack.random_sign", static_cast<std::uint64_t>(i));
       const at::Tensor signs = draw_signs(walkers.clean, walkers.ids, seed);
       const at::Tensor& from = walks_ ? walkers.points : walkers.clean;
-      walkers.points = descend(task.threat, from, signs, walkers.clean, step, &projected);
-      ledger.count_projections(projected, walkers.owners);
+      walkers.points = descend(task.threat, from, signs, walkers.clean, step, notes);
+      ledger.count_projections(notes.projected, walkers.owners);
       ledger.charge(task.explainer.evaluations(), walkers.owners);
       point.inputs = task.threat.admit(walkers.points, walkers.clean);
       point.targets = walkers.targets;

@@ -220,15 +220,26 @@ void project(const Bounds& bounds, Shape shape, const Number* clean, Number* poi
 }
 
 template <class Number>
-void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double length, Number* next) {
+void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double length, Number* next, char* broken) {
+  // For signs any norm will do that is zero for zeros and finite for finite elements only.
+  const Norm measure = norm == Norm::kLinf ? Norm::kL1 : norm;
+  std::vector<Number> mended;
   for (std::int64_t row = 0; row < shape.count; ++row, points += shape.n, gradient += shape.n, next += shape.n) {
-    const double size = size_of(norm, shape.n, Vector<Number>{gradient});
+    const Number* slope = gradient;
+    double size = size_of(measure, shape.n, Vector<Number>{slope});
+    if (broken != nullptr) broken[row] = !std::isfinite(size);
+    if (!std::isfinite(size)) {
+      mended.assign(slope, slope + shape.n);
+      for (Number& element : mended) element = std::isfinite(element) ? element : Number{0};
+      slope = mended.data();
+      size = size_of(measure, shape.n, Vector<Number>{slope});
+    }
     if (!(size > 0) || !std::isfinite(size)) {
       std::copy(points, points + shape.n, next);
     } else if (norm == Norm::kLinf) {
-      step_by_sign(shape.n, points, gradient, length, next);
+      step_by_sign(shape.n, points, slope, length, next);
     } else {
-      step_along(shape.n, points, gradient, static_cast<Number>(length / size), next);
+      step_along(shape.n, points, slope, static_cast<Number>(length / size), next);
     }
   }
 }
@@ -237,7 +248,7 @@ template double distance(Norm, std::int64_t, const float*, const float*);
 template double distance(Norm, std::int64_t, const double*, const double*);
 template void project(const Bounds&, Shape, const float*, float*, char*);
 template void project(const Bounds&, Shape, const double*, double*, char*);
-template void step(Norm, Shape, const float*, const float*, double, float*);
-template void step(Norm, Shape, const double*, const double*, double, double*);
+template void step(Norm, Shape, const float*, const float*, double, float*, char*);
+template void step(Norm, Shape, const double*, const double*, double, double*, char*);
 
 }  // namespace holdfast::rows

@@ -39,8 +39,10 @@ double distance(Norm norm, std::int64_t n, const Number* clean, const Number* po
 template <class Number>
 void project(const Bounds& bounds, Shape shape, const Number* clean, Number* points, char* moved = nullptr);
 
-// next <- point - step * direction (descend.h); not projected.
+// next <- point - step * direction (descend.h); not projected. `broken`, unless null, has one entry for each row: whether its
+// gradient had elements that are not finite.
 template <class Number>
-void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double step, Number* next);
+void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double step, Number* next,
+          char* broken = nullptr);
 
 }  // namespace holdfast::rows

@@ -47,8 +47,9 @@ class Walk {
       here_.reset();  // one graph at a time
       if (const auto kept = ledger_.shrink(walkers_.owners)) keep(*kept, gradient);
       if (rules_.momentum > 0) gradient = velocity_ = with_momentum(gradient);
-      walkers_.points = descend(task_.threat, walkers_.points, gradient, walkers_.clean, rules_.step_length(i), &projected_);
-      ledger_.count_projections(projected_, walkers_.owners);
+      walkers_.points = descend(task_.threat, walkers_.points, gradient, walkers_.clean, rules_.step_length(i), notes_);
+      ledger_.count_projections(notes_.projected, walkers_.owners);
+      ledger_.count_non_finite(notes_.broken, walkers_.owners);
       judge();
     }
   }
@@ -72,7 +73,7 @@ class Walk {
     }
     ledger_.charge(cost, walkers_.owners);
     at::Tensor gradient = descent_.gradient(*here_, at);
-    leave_out_non_finite(gradient);
+    if (rules_.momentum > 0 || rules_.hinge > 0) leave_out_non_finite(gradient);
     return rules_.hinge > 0 ? with_label(gradient, at) : gradient;
   }
 
@@ -154,7 +155,8 @@ class Walk {
     if (velocity_.defined()) velocity_ = rows_at(velocity_, rows);
   }
 
-  // At a kink a gradient may have elements that are no number: they are counted, and the step goes along the others.
+  // At a kink a gradient may have elements that are not finite. descend() leaves them out and notes them; where the gradient is
+  // mixed with others before, they must not spread.
   void leave_out_non_finite(at::Tensor& gradient) {
     if (std::isfinite(gradient.sum().item<double>())) return;
     const at::Tensor broken = gradient.isfinite().logical_not().flatten(1).any(1).to(at::kChar).cpu().contiguous();
@@ -182,7 +184,7 @@ class Walk {
   const bool judges_where_it_walks_;
   std::unique_ptr<Linearization> here_;
   at::Tensor velocity_;
-  std::vector<char> projected_;
+  StepNotes notes_;
 };
 
 }  // namespace
