@@ -1,10 +1,12 @@
 """Audits from a configuration: a grid of datasets, models and attacks, gates, and going on after an interruption."""
 
+import csv
 import json
 import time
 
+import numpy as np
 import pytest
-from conftest import interrupt
+from conftest import interrupt, mlp_weights, save_mlp
 
 CONFIG = """
 title = "grid"
@@ -109,3 +111,38 @@ def test_a_changed_configuration_is_another_run(holdfast, config, tmp_path):
     holdfast.fails(*config, "--set", "model.0.train.epochs=3", "--out", "run", saying=["another run", "epochs"])
     said = holdfast(*config, "--set", 'gates=["top_k(k=3)<=1"]', "--out", "run").stderr
     assert "complete" in said
+
+
+def defined(rows, column):
+    return np.array([float(row[column]) for row in rows if row[column] != ""])
+
+
+def test_aggregates_are_those_of_the_samples(holdfast, subject, tmp_path):
+    """Every number of results.json again from samples.csv; half of the samples have maps of zeros, whose cosine is undefined."""
+    weights = mlp_weights()
+    weights["hidden1.weight"][:, 0] = 100  # below one half every unit is off, above it all of them are on
+    weights["hidden1.bias"] = np.full(8, -50.0)
+    save_mlp(tmp_path / "model.safetensors", weights)
+    inputs = np.load(tmp_path / "inputs.npy")
+    inputs[:10, 0], inputs[10:, 0] = 0.1, 0.9
+    np.save(tmp_path / "inputs.npy", inputs)
+    audit = ["--attack", "random(samples=60)", "--metric", "cosine", "--metric", "top_k(k=2)", "--epsilon", "0.5", "--box", "0,1"]
+    results = holdfast.json("audit", *subject, *audit, "--out", "run", "--json")
+    with open(tmp_path / "run" / "samples.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    for index, row in enumerate(results["rows"]):
+        rows = [line for line in lines if line["metric"] == row["metric"]]
+        values = defined(rows, "value")
+        assert row["count"] == len(values) and row["undefined"] == 20 - len(values)
+        assert row["mean"] == pytest.approx(values.mean()) and row["median"] == pytest.approx(np.median(values))
+        flips = defined(rows, "label_flips")
+        assert row["flips"] == {"samples": int((flips > 0).sum()), "share": pytest.approx((flips > 0).mean())}
+        assert row["evaluations"] == pytest.approx(defined(rows, "evaluations").mean())
+        assert row["most_evaluations"] == defined(rows, "evaluations").max()
+        swaps = defined(rows, "first_swap")
+        assert row["swapped_share"] == pytest.approx(len(swaps) / 20)
+        assert row["sensitivity"] == pytest.approx(np.abs(defined(rows, "confidence") - defined(rows, "confidence_after")).mean())
+        worst = json.loads((tmp_path / "run" / "arrays" / f"{index:04}" / "samples.json").read_text())
+        assert [sample["value"] for sample in worst] == sorted(values)[:4], "the worst samples, worst first"
+    assert results["rows"][0]["undefined"] > 0, "the case should have undefined values"
+    assert results["rows"][1]["flips"]["samples"] > 0, "the case should have flips"

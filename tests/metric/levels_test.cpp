@@ -137,6 +137,9 @@ TEST_F(LevelsTest, IdenticalMapsHaveBetweenOneAndNoSpecificValue) {
   EXPECT_EQ(result.adjusted, 1.0);
   EXPECT_FALSE(result.specific.has_value());
   EXPECT_TRUE(to_json(result)["specific"].is_null());
+
+  const MapBatch moved = batch_of(schema_, {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}});
+  EXPECT_FALSE(assess(*top_2_, maps, moved, level, 0).specific.has_value()) << "broken, but still nothing to compare with";
 }
 
 TEST_F(LevelsTest, AdjustedAndSpecificAreMeansOverSamples) {
