@@ -131,7 +131,8 @@ TEST(BallBounds, RefuseWhatIsNotAChainOfSmoothLayers) {
   EXPECT_ERROR(test.check("no_swap_radius(k=3)"), kUsage, "relu at node 'act'");
   EXPECT_NO_THROW(test.check("thickness_bounds(k=3,by=printed)"));
   const Measurement printed = test.run("thickness_bounds(k=3,by=printed)");
-  for (const double upper : part(printed, "upper")) EXPECT_TRUE(std::isnan(upper));
+  const std::vector<double> uppers = part(printed, "upper");
+  for (const double upper : uppers) EXPECT_TRUE(std::isnan(upper));
   test.model = make_model([](const at::Tensor& x) { return x; }, Capabilities{}, at::kCPU);
   EXPECT_ERROR(test.check("no_swap_radius(k=3)"), kUsage, "operations that are not known");
   Network network;
