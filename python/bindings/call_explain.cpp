@@ -15,7 +15,8 @@ ExplainedBatch explain(const Question& question, const std::string& explainer_ca
                                       .sample_ids = subject.ids,
                                       .seed = question.seed,
                                       .baseline = subject.baseline,
-                                      .background = subject.background},
+                                      .background = subject.background,
+                                      .first_logits = subject.first_logits},
                                      tiles_of(question, subject.schema.layout));
   batch.maps = scaled_maps(batch.maps, batch.log_scale);
   return batch;

@@ -91,7 +91,7 @@ at::Tensor PythonModel::first_sample(const at::Tensor& inputs) const {
   return inputs.slice(0, 0, 1).detach().to(numbers, /*non_blocking=*/false, /*copy=*/true).requires_grad_();
 }
 
-std::int64_t PythonModel::look_at(const at::Tensor& inputs) {
+at::Tensor PythonModel::look_at(const at::Tensor& inputs) {
   const at::AutoGradMode with_graph(true);
   const at::Tensor sample = first_sample(inputs).clone();  // a leaf could not be written to
   const auto version = sample._version();
@@ -100,7 +100,7 @@ std::int64_t PythonModel::look_at(const at::Tensor& inputs) {
   writes_to_inputs_ = sample._version() != version;
   capabilities_.gradients = logits.requires_grad();
   capabilities_.double_backward = capabilities_.gradients;
-  return logits.size(1);
+  return logits.detach()[0];
 }
 
 void PythonModel::look_twice(const at::Tensor& inputs) {

@@ -28,8 +28,8 @@ class PythonModel final : public Model {
   std::string describe() const override;
 
   // One call with a copy of the first sample: finds out, before any work, what the function gives, whether gradients reach
-  // the inputs, and whether it writes to them. Gives the number of classes; throws kInput for what is not logits.
-  std::int64_t look_at(const at::Tensor& inputs);
+  // the inputs, and whether it writes to them. Gives that sample's logits, [classes]; throws kInput for what is not logits.
+  at::Tensor look_at(const at::Tensor& inputs);
   // After look_at: finds out whether the first sample's gradient can be differentiated again, as attacks by gradient need.
   void look_twice(const at::Tensor& inputs);
 

@@ -23,8 +23,8 @@ void check_finite(const at::Tensor& batch, const std::string& what) {
   input_error("{}: sample {} holds NaN or infinity", what, bad.nonzero()[0].item<std::int64_t>());
 }
 
-// The number of classes from one sample; a model that refuses the samples does so here. Python's models say more (look_at).
-std::int64_t count_classes(Model& model, const at::Tensor& inputs) {
+// Logits of the first sample, [classes]; a model that refuses the samples does so here. Python's models say more (look_at).
+at::Tensor first_logits(Model& model, const at::Tensor& inputs) {
   if (const std::optional<Layout> layout = model.layout(); layout && layout->sample_shape() != inputs.sizes().slice(1).vec()) {
     input_error("inputs: samples have shape {}, but {} takes {}", to_string(inputs.sizes().slice(1).vec()), model.name(),
                 to_string(layout->sample_shape()));
@@ -37,7 +37,7 @@ std::int64_t count_classes(Model& model, const at::Tensor& inputs) {
     input_error("{} gives outputs of shape {} for one sample; it must give logits, [samples, classes], of at least two classes",
                 model.name(), shape_of(logits));
   }
-  return logits.size(1);
+  return logits[0];
 }
 
 void check_sample_shape(const at::Tensor& batch, const at::Tensor& inputs, const std::string& what) {
@@ -118,7 +118,8 @@ void with_advice(const Question& question, const std::function<void()>& check) {
 Subject examine(const Question& question) {
   Subject subject{.model = question.model, .inputs = checked_batch(question.inputs, "inputs")};
   const std::int64_t samples = subject.inputs.size(0);
-  const std::int64_t classes = count_classes(*question.model, subject.inputs);
+  subject.first_logits = first_logits(*question.model, subject.inputs);
+  const std::int64_t classes = subject.first_logits.size(0);
   subject.schema = schema_for(question.schema, subject.model.get(), subject.inputs, "inputs");
   if (question.targets) subject.targets = checked_labels(*question.targets, samples, classes, "targets");
   if (question.baseline) subject.baseline = checked_baseline(*question.baseline, subject.inputs);

@@ -33,6 +33,7 @@ struct Subject {
   at::Tensor targets;  // [B] int64 on the CPU; undefined: the predicted classes
   at::Tensor ids;      // 0 .. B-1
   at::Tensor baseline = {}, background = {};
+  at::Tensor first_logits = {};  // [classes] of the first sample by itself
   Schema schema;
 };
 

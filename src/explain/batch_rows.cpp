@@ -24,9 +24,10 @@ double copies_of(Pass pass) {
 }
 
 constexpr std::int64_t kOpaqueCopies = 256;
-// Activations beyond this stream through memory instead of the cache; fewer rows than kBusyRows waste calls.
+// Activations beyond this stream through memory instead of the cache, unless there are but kBusyRows: weights are read once a
+// batch (cnn_chen: 128 rows are 5 % quicker than 32 and 13 % quicker than 256).
 constexpr std::int64_t kCacheBytes = std::int64_t{4} << 20;
-constexpr std::int64_t kBusyRows = 32;
+constexpr std::int64_t kBusyRows = 128;
 
 std::int64_t activation_bytes(const ExplainTask& task) {
   const at::Tensor sample = task.inputs.slice(0, 0, 1).detach();

@@ -30,6 +30,7 @@ struct ExplainJob {
   at::Tensor sample_ids;  // [B] int64
   std::uint64_t seed = 0;
   at::Tensor baseline = {}, background = {};  // for explainers that need them: see ExplainTask
+  at::Tensor first_logits = {};               // [classes] of the first sample by itself, where they are known: saves a pass
 };
 
 // As Explanation, for all samples, on the CPU; delta and gauge_share undefined where the explainer has none.
