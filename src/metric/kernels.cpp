@@ -34,10 +34,11 @@ std::int64_t count_above(std::span<const double> values, double limit) {
   return count;
 }
 
-std::int64_t keep_between(std::span<const double> values, double low, double high, double* kept) {
+std::int64_t keep_between(std::span<const double> values, const std::int32_t* halves, std::int32_t low, std::int32_t high,
+                          double* kept) {
   std::int64_t count = 0;
-  for (const double value : values) {
-    if (value > low && value <= high) kept[count++] = value;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (halves[i] > low && halves[i] <= high) kept[count++] = values[i];
   }
   return count;
 }
@@ -76,7 +77,8 @@ HOLDFAST_AVX2 std::int32_t upper_halves(std::span<const double> values, std::int
   for (; i + 8 <= values.size(); i += 8) {
     const __m256 a = _mm256_castpd_ps(_mm256_loadu_pd(values.data() + i));
     const __m256 b = _mm256_castpd_ps(_mm256_loadu_pd(values.data() + i + 4));
-    const __m256i upper = _mm256_castps_si256(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)));
+    const __m256i mixed = _mm256_castps_si256(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)));
+    const __m256i upper = _mm256_permute4x64_epi64(mixed, _MM_SHUFFLE(3, 1, 2, 0));  // in order again
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(halves + i), upper);
     largest = _mm256_max_epi32(largest, upper);
   }
@@ -122,36 +124,23 @@ HOLDFAST_AVX2 std::int64_t count_above(std::span<const double> values, double li
   return count;
 }
 
-// For each set of four lanes, as bits, the permutation (of halves of doubles) that moves them to the front.
-struct PackTable {
-  alignas(32) std::int32_t lanes[16][8] = {};
-  constexpr PackTable() {
-    for (int set = 0; set < 16; ++set) {
-      int next = 0;
-      for (int lane = 0; lane < 4; ++lane) {
-        if ((set >> lane & 1) == 0) continue;
-        lanes[set][next++] = 2 * lane;
-        lanes[set][next++] = 2 * lane + 1;
-      }
-    }
-  }
-};
-constexpr PackTable kPack;
+// Which of eight halves are in (low, high], as bits.
+HOLDFAST_AVX2 inline unsigned inside_bits(const std::int32_t* halves, __m256i low, __m256i high) {
+  const __m256i eight = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves));
+  const __m256i inside = _mm256_andnot_si256(_mm256_cmpgt_epi32(eight, high), _mm256_cmpgt_epi32(eight, low));
+  return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(inside)));
+}
 
-HOLDFAST_AVX2 std::int64_t keep_between(std::span<const double> values, double low, double high, double* kept) {
-  const __m256d lows = _mm256_set1_pd(low), highs = _mm256_set1_pd(high);
+HOLDFAST_AVX2 std::int64_t keep_between(std::span<const double> values, const std::int32_t* halves, std::int32_t low,
+                                        std::int32_t high, double* kept) {
+  const __m256i lows = _mm256_set1_epi32(low), highs = _mm256_set1_epi32(high);
   std::int64_t count = 0;
   std::size_t i = 0;
-  for (; i + 4 <= values.size(); i += 4) {
-    const __m256d four = _mm256_loadu_pd(values.data() + i);
-    const __m256d inside = _mm256_and_pd(_mm256_cmp_pd(four, lows, _CMP_GT_OQ), _mm256_cmp_pd(four, highs, _CMP_LE_OQ));
-    const int set = _mm256_movemask_pd(inside);
-    const __m256i order = _mm256_load_si256(reinterpret_cast<const __m256i*>(kPack.lanes[set]));
-    // Branches on the set would be mispredicted at every candidate.
-    _mm256_storeu_pd(kept + count, _mm256_castsi256_pd(_mm256_permutevar8x32_epi32(_mm256_castpd_si256(four), order)));
-    count += std::popcount(static_cast<unsigned>(set));
+  for (; i + 16 <= values.size(); i += 16) {
+    unsigned set = inside_bits(halves + i, lows, highs) | inside_bits(halves + i + 8, lows, highs) << 8;
+    for (; set != 0; set &= set - 1) kept[count++] = values[i + static_cast<std::size_t>(std::countr_zero(set))];
   }
-  return count + plain::keep_between(values.subspan(i), low, high, kept + count);
+  return count + plain::keep_between(values.subspan(i), halves + i, low, high, kept + count);
 }
 
 HOLDFAST_AVX2 void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words) {
@@ -208,37 +197,37 @@ HOLDFAST_AVX2 std::int64_t count_exchanges(std::span<const std::int16_t> values)
 
 }  // namespace fast
 
-bool has_avx2() {
-  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi");
-  return has;
-}
+const bool kFast = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi");
 #else
 namespace fast = plain;
-bool has_avx2() {
-  return false;
-}
+const bool kFast = false;
 #endif
 
+bool has_avx2() {
+  return kFast;
+}
+
 std::int32_t upper_halves(std::span<const double> values, std::int32_t* halves) {
-  return has_avx2() ? fast::upper_halves(values, halves) : plain::upper_halves(values, halves);
+  return kFast ? fast::upper_halves(values, halves) : plain::upper_halves(values, halves);
 }
 std::int64_t count_above(std::span<const std::int32_t> values, std::int32_t limit) {
-  return has_avx2() ? fast::count_above(values, limit) : plain::count_above(values, limit);
+  return kFast ? fast::count_above(values, limit) : plain::count_above(values, limit);
 }
 std::int64_t count_above(std::span<const double> values, double limit) {
-  return has_avx2() ? fast::count_above(values, limit) : plain::count_above(values, limit);
+  return kFast ? fast::count_above(values, limit) : plain::count_above(values, limit);
 }
-std::int64_t keep_between(std::span<const double> values, double low, double high, double* kept) {
-  return has_avx2() ? fast::keep_between(values, low, high, kept) : plain::keep_between(values, low, high, kept);
+std::int64_t keep_between(std::span<const double> values, const std::int32_t* halves, std::int32_t low, std::int32_t high,
+                          double* kept) {
+  return kFast ? fast::keep_between(values, halves, low, high, kept) : plain::keep_between(values, halves, low, high, kept);
 }
 void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words) {
-  has_avx2() ? fast::bits_at_least(values, limit, words) : plain::bits_at_least(values, limit, words);
+  kFast ? fast::bits_at_least(values, limit, words) : plain::bits_at_least(values, limit, words);
 }
 std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
-  return has_avx2() ? fast::count_bits(a, b) : plain::count_bits(a, b);
+  return kFast ? fast::count_bits(a, b) : plain::count_bits(a, b);
 }
 std::int64_t count_exchanges(std::span<const std::int16_t> values) {
-  return has_avx2() ? fast::count_exchanges(values) : plain::count_exchanges(values);
+  return kFast ? fast::count_exchanges(values) : plain::count_exchanges(values);
 }
 
 }  // namespace holdfast::kernels

@@ -7,15 +7,15 @@
 
 namespace holdfast::kernels {
 
-// The upper halves of the values' bits, which order values >= 0 like the values themselves up to a millionth, and the largest of
-// them; in no particular order. Values are not empty; values below 0 have halves below 0.
+// The upper halves of the values' bits, which order values >= 0 as the values themselves do up to a millionth, and the largest of
+// them. Values are not empty; those below 0 have halves below 0.
 std::int32_t upper_halves(std::span<const double> values, std::int32_t* halves);
-std::int64_t count_above(std::span<const std::int32_t> values, std::int32_t limit);
-// How many values are above `limit`.
+// How many are above `limit`.
+std::int64_t count_above(std::span<const std::int32_t> halves, std::int32_t limit);
 std::int64_t count_above(std::span<const double> values, double limit);
-// Copies the values in (low, high] to `kept`, in order, and says how many there are. The caller knows how many can be: `kept`
-// has room for them and for four more.
-std::int64_t keep_between(std::span<const double> values, double low, double high, double* kept);
+// Copies the values whose halves are in (low, high] to `kept`, in order, and says how many there are; `kept` has room for them.
+std::int64_t keep_between(std::span<const double> values, const std::int32_t* halves, std::int32_t low, std::int32_t high,
+                          double* kept);
 // Bit i of the words is values[i] >= limit; (values.size() + 63) / 64 words are written.
 void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words);
 // The number of bits that are set in both.
@@ -28,9 +28,10 @@ bool has_avx2();
 // The versions for every machine: the reference of the others.
 namespace plain {
 std::int32_t upper_halves(std::span<const double> values, std::int32_t* halves);
-std::int64_t count_above(std::span<const std::int32_t> values, std::int32_t limit);
+std::int64_t count_above(std::span<const std::int32_t> halves, std::int32_t limit);
 std::int64_t count_above(std::span<const double> values, double limit);
-std::int64_t keep_between(std::span<const double> values, double low, double high, double* kept);
+std::int64_t keep_between(std::span<const double> values, const std::int32_t* halves, std::int32_t low, std::int32_t high,
+                          double* kept);
 void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words);
 std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
 std::int64_t count_exchanges(std::span<const std::int16_t> values);

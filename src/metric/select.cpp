@@ -66,15 +66,10 @@ struct Bracket {
 // An upper half has twenty bits of the mantissa below the exponent.
 constexpr std::int32_t kOctave = 1 << 20;
 
-// The largest double with this upper half.
-double last_of(std::int32_t half) {
-  return std::bit_cast<double>(static_cast<std::uint64_t>(half) << 32 | 0xFFFFFFFFU);
-}
-
 // Counts the values above the middle until few candidates are left; counting is far cheaper than moving values around. Halving
 // bits is halving octaves first: it takes as long whatever the map looks like.
 void narrow(std::span<const std::int32_t> halves, std::int64_t k, Bracket& bracket) {
-  const std::int64_t few = 32 + static_cast<std::int64_t>(halves.size()) / 64;
+  const std::int64_t few = 8 + static_cast<std::int64_t>(halves.size()) / 512;
   while (bracket.candidates() > few && bracket.high - bracket.low > 1) {
     const std::int32_t middle = bracket.low + (bracket.high - bracket.low) / 2;
     const std::int64_t above = kernels::count_above(halves, middle);
@@ -110,8 +105,8 @@ Threshold threshold_of(std::span<const double> values, std::int64_t k) {
     if (bracket.above_low < k) return near_zero(values, k);
   }
   narrow(halves, k, bracket);
-  const std::span<double> room = scratch().room(bracket.candidates() + 4);
-  const std::int64_t kept = kernels::keep_between(values, last_of(bracket.low), last_of(bracket.high), room.data());
+  const std::span<double> room = scratch().room(bracket.candidates());
+  const std::int64_t kept = kernels::keep_between(values, halves.data(), bracket.low, bracket.high, room.data());
   const std::span<double> candidates = room.first(static_cast<std::size_t>(kept));
   return kept <= kCountable ? count_among(candidates, k - bracket.above_high) : select_among(candidates, k - bracket.above_high);
 }
