@@ -93,7 +93,10 @@ Json row_json(const GridRow& row, const Assessment& assessment, const CellResult
             {"between_same_class", optional_json(assessment.between_same_class)},
             {"specific", optional_json(assessment.specific)},
             {"distinct_top_sets", assessment.distinct_top_sets},
-            {"tied_share", assessment.tied_share}};
+            {"tied_share", assessment.tied_share},
+            {"chance_is_exact", assessment.chance_is_exact},
+            {"found", optional_json(assessment.found)},
+            {"found_perturbed", optional_json(assessment.found_perturbed)}};
   json.update(attack_facts(result, row.data));
   if (!result.components.empty()) {
     double late = 0;

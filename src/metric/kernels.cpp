@@ -43,12 +43,14 @@ std::int64_t keep_between(std::span<const double> values, const std::int32_t* ha
   return count;
 }
 
-void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words) {
-  for (std::size_t start = 0; start < values.size(); start += 64, ++words) {
-    const std::size_t count = std::min<std::size_t>(64, values.size() - start);
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < count; ++i) word |= std::uint64_t{values[start + i] >= limit} << i;
-    *words = word;
+void bits_at_least(std::span<const double> values, std::size_t width, double limit, std::uint64_t* words) {
+  for (const double* row = values.data(); row < values.data() + values.size(); row += width) {
+    for (std::size_t start = 0; start < width; start += 64, ++words) {
+      const std::size_t count = std::min<std::size_t>(64, width - start);
+      std::uint64_t word = 0;
+      for (std::size_t i = 0; i < count; ++i) word |= std::uint64_t{row[start + i] >= limit} << i;
+      *words = word;
+    }
   }
 }
 
@@ -143,19 +145,20 @@ HOLDFAST_AVX2 std::int64_t keep_between(std::span<const double> values, const st
   return count + plain::keep_between(values.subspan(i), halves + i, low, high, kept + count);
 }
 
-HOLDFAST_AVX2 void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words) {
+HOLDFAST_AVX2 void bits_at_least(std::span<const double> values, std::size_t width, double limit, std::uint64_t* words) {
   const __m256d limits = _mm256_set1_pd(limit);
-  for (std::size_t start = 0; start < values.size(); start += 64, ++words) {
-    const std::size_t count = std::min<std::size_t>(64, values.size() - start);
-    const double* from = values.data() + start;
-    std::uint64_t word = 0;
-    std::size_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-      const int bits = _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(from + i), limits, _CMP_GE_OQ));
-      word |= static_cast<std::uint64_t>(bits) << i;
+  for (const double* row = values.data(); row < values.data() + values.size(); row += width) {
+    for (std::size_t start = 0; start < width; start += 64, ++words) {
+      const std::size_t count = std::min<std::size_t>(64, width - start);
+      std::uint64_t word = 0;
+      std::size_t i = 0;
+      for (; i + 4 <= count; i += 4) {
+        const int bits = _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(row + start + i), limits, _CMP_GE_OQ));
+        word |= static_cast<std::uint64_t>(bits) << i;
+      }
+      for (; i < count; ++i) word |= std::uint64_t{row[start + i] >= limit} << i;
+      *words = word;
     }
-    for (; i < count; ++i) word |= std::uint64_t{from[i] >= limit} << i;
-    *words = word;
   }
 }
 
@@ -220,8 +223,8 @@ std::int64_t keep_between(std::span<const double> values, const std::int32_t* ha
                           double* kept) {
   return kFast ? fast::keep_between(values, halves, low, high, kept) : plain::keep_between(values, halves, low, high, kept);
 }
-void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words) {
-  kFast ? fast::bits_at_least(values, limit, words) : plain::bits_at_least(values, limit, words);
+void bits_at_least(std::span<const double> values, std::size_t width, double limit, std::uint64_t* words) {
+  kFast ? fast::bits_at_least(values, width, limit, words) : plain::bits_at_least(values, width, limit, words);
 }
 std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
   return kFast ? fast::count_bits(a, b) : plain::count_bits(a, b);

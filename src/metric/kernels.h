@@ -16,8 +16,8 @@ std::int64_t count_above(std::span<const double> values, double limit);
 // Copies the values whose halves are in (low, high] to `kept`, in order, and says how many there are; `kept` has room for them.
 std::int64_t keep_between(std::span<const double> values, const std::int32_t* halves, std::int32_t low, std::int32_t high,
                           double* kept);
-// Bit i of the words is values[i] >= limit; (values.size() + 63) / 64 words are written.
-void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words);
+// For rows of `width` values each: bit i of a row's words is whether its value i is >= limit. (width + 63) / 64 words a row.
+void bits_at_least(std::span<const double> values, std::size_t width, double limit, std::uint64_t* words);
 // The number of bits that are set in both.
 std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
 // The number of pairs in the wrong order, values[i] > values[j] for i < j; all with all. At most 32768 values.
@@ -32,7 +32,7 @@ std::int64_t count_above(std::span<const std::int32_t> halves, std::int32_t limi
 std::int64_t count_above(std::span<const double> values, double limit);
 std::int64_t keep_between(std::span<const double> values, const std::int32_t* halves, std::int32_t low, std::int32_t high,
                           double* kept);
-void bits_at_least(std::span<const double> values, double limit, std::uint64_t* words);
+void bits_at_least(std::span<const double> values, std::size_t width, double limit, std::uint64_t* words);
 std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
 std::int64_t count_exchanges(std::span<const std::int16_t> values);
 }  // namespace plain

@@ -96,8 +96,8 @@ Threshold threshold_of(std::span<const double> values, std::int64_t k) {
   scratch().halves.resize(values.size());
   const std::span<std::int32_t> halves = scratch().halves;
   const std::int32_t largest = kernels::upper_halves(values, halves.data());
-  // The k-th value is rarely further from the largest than eight octaves.
-  const std::int32_t far = std::max(largest - 8 * kOctave, 0);
+  // The k-th value is rarely further from the largest than four octaves.
+  const std::int32_t far = std::max(largest - 4 * kOctave, 0);
   if (largest <= 0) return near_zero(values, k);
   Bracket bracket{.low = far, .high = largest, .above_low = kernels::count_above(halves, far), .above_high = 0};
   if (bracket.above_low < k) {

@@ -80,11 +80,7 @@ std::vector<std::int64_t> top_k_set(std::span<const double> values, std::int64_t
 void top_k_bits(std::span<const double> values, std::int64_t k, FeatureSet& set) {
   HOLDFAST_CHECK(static_cast<std::int64_t>(values.size()) == set.rows() * set.width());
   const Threshold threshold = threshold_of(values, k);
-  std::span<std::uint64_t> words = set.words();
-  const auto width = static_cast<std::size_t>(set.width());
-  for (std::size_t row = 0; row < static_cast<std::size_t>(set.rows()); ++row) {
-    kernels::bits_at_least(values.subspan(row * width, width), threshold.value, words.data() + row * set.words_per_row());
-  }
+  kernels::bits_at_least(values, static_cast<std::size_t>(set.width()), threshold.value, set.words().data());
   // Of the values at the threshold only the first few belong: the last ones leave.
   std::int64_t surplus = set.count() - k;
   for (std::size_t i = values.size(); surplus > 0; --i) {

@@ -53,8 +53,8 @@ TEST(Kernels, FastOnesGiveWhatPlainOnesGive) {
       const double low = map[stream.below(map.size())];
       EXPECT_EQ(kernels::count_above(map, low), kernels::plain::count_above(map, low));
       std::vector<std::uint64_t> bits(map.size() / 64 + 1), plain_bits(map.size() / 64 + 1);
-      kernels::bits_at_least(map, low, bits.data());
-      kernels::plain::bits_at_least(map, low, plain_bits.data());
+      kernels::bits_at_least(map, map.size(), low, bits.data());
+      kernels::plain::bits_at_least(map, map.size(), low, plain_bits.data());
       EXPECT_EQ(bits, plain_bits);
       std::vector<std::int16_t> small(map.size());
       for (std::int16_t& value : small) value = static_cast<std::int16_t>(stream.below(9));
@@ -76,7 +76,7 @@ TEST(Kernels, PlainOnesFollowTheirDefinition) {
   EXPECT_EQ(kept[0], 3);
   EXPECT_EQ(kernels::plain::count_exchanges(std::vector<std::int16_t>{2, 3, 1, 1}), 4);
   std::uint64_t bits = 0;
-  kernels::plain::bits_at_least(map, 3, &bits);
+  kernels::plain::bits_at_least(map, 5, 3, &bits);
   EXPECT_EQ(bits, 0b01101U);
 }
 
