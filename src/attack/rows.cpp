@@ -215,7 +215,7 @@ void project(const Bounds& bounds, Shape shape, const Number* clean, Number* poi
         outside |= size > bounds.epsilon * (1 + kRounding);
       }
     }
-    if (moved != nullptr) moved[row] = outside;
+    if (moved != nullptr) moved[row] = outside ? 1 : 0;
   }
 }
 
@@ -227,7 +227,7 @@ void step(Norm norm, Shape shape, const Number* points, const Number* gradient, 
   for (std::int64_t row = 0; row < shape.count; ++row, points += shape.n, gradient += shape.n, next += shape.n) {
     const Number* slope = gradient;
     double size = size_of(measure, shape.n, Vector<Number>{slope});
-    if (broken != nullptr) broken[row] = !std::isfinite(size);
+    if (broken != nullptr) broken[row] = std::isfinite(size) ? 0 : 1;
     if (!std::isfinite(size)) {
       mended.assign(slope, slope + shape.n);
       for (Number& element : mended) element = std::isfinite(element) ? element : Number{0};
