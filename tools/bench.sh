@@ -11,8 +11,8 @@ OMP_NUM_THREADS=2 run .venv/bin/python bench/er_authors.py build/holdfast
 run build/thickness
 run build/network_forward
 run build/explain_passes
-OMP_NUM_THREADS=2 run build/explain_memory attribute
-OMP_NUM_THREADS=2 run build/explain_memory pullback
+run build/explain_memory attribute
+run build/explain_memory pullback
 run .venv/bin/python bench/explain_captum.py
 run .venv/bin/python bench/stability_quantus.py
 run .venv/bin/python bench/decode_images.py build/decode_images

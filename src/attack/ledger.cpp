@@ -54,8 +54,10 @@ double margin_of(const double* logits, std::int64_t classes, std::int64_t predic
   return margin;
 }
 
+// Half-precision models are judged in single precision.
 at::Tensor on_cpu(const at::Tensor& tensor) {
-  return tensor.detach().cpu().contiguous();
+  const at::Tensor plain = tensor.detach().cpu();
+  return (at::isReducedFloatingType(plain.scalar_type()) ? plain.to(at::kFloat) : plain).contiguous();
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ AuditPlan plan_from_flags(const Flags& flags) {
                  .background = subject.background,
                  .schema = subject.schema,
                  .trial = trial_of(flags)};
-  if (!flags.labels.empty()) data.labels = read_labels(flags.labels, subject.inputs.size(0));
+  if (!flags.labels.empty()) data.labels = read_labels(flags.labels, subject.inputs.size(0), subject.classes);
   exclude_non_finite(data);
   check_data(data);
   Json facts{{"model", flags.subject.model}};

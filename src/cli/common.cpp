@@ -122,9 +122,11 @@ void SubjectFlags::add_to(CLI::App& command, bool required) {
       ->required(required);
   command.add_option("--inputs", inputs, "Samples, .npy [B, ...]")->required(required);
   command.add_option("--targets", targets, "Classes to explain, .npy [B]; default: the predicted ones");
-  command.add_option("--schema", schema, "JSON: layout, names, one-hot groups, ranges, frozen features of the inputs");
+  command.add_option("--schema", schema,
+                     "JSON: layout, features (names, ranges, frozen), one-hot groups of the inputs; docs/data.md");
   command.add_option("--baseline", baseline, "What explainers with baseline=given compare with, .npy of a sample's shape");
-  command.add_option("--background", background, "Rows of the data, .npy [N, ...]: for baseline=mean and gradient_shap");
+  command.add_option("--background", background,
+                     "Rows of the data, .npy [N, ...]: for baseline=mean, gradient_shap, removal by mean or resampling");
 }
 
 Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_non_finite) {
@@ -134,10 +136,10 @@ Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_no
     input_error("{}: has shape {}; samples [B, ...] are expected", flags.inputs, to_string(subject.inputs.sizes().vec()));
   }
   subject.model = load_model(flags.model, device);
-  const std::int64_t classes = count_classes(*subject.model, subject.inputs, flags.inputs);
+  subject.classes = count_classes(*subject.model, subject.inputs, flags.inputs);
   subject.schema = schema_for(flags, *subject.model, subject.inputs);
   warn_of_byte_images(subject.inputs, subject.schema, flags.inputs);
-  if (!flags.targets.empty()) subject.targets = read_labels(flags.targets, subject.inputs.size(0), classes);
+  if (!flags.targets.empty()) subject.targets = read_labels(flags.targets, subject.inputs.size(0), subject.classes);
   subject.ids = at::arange(subject.inputs.size(0), at::kLong);
   if (!flags.baseline.empty()) subject.baseline = read_baseline(flags.baseline, subject.inputs);
   if (!flags.background.empty()) subject.background = read_background(flags.background, subject.inputs);
@@ -190,6 +192,8 @@ std::optional<std::pair<double, double>> AttackFlags::parsed_box() const {
 }
 
 void prepare_output_file(const std::string& path) {
+  if (path.empty()) usage_error("--out is empty; name the file to write");
+  if (std::filesystem::is_directory(path)) usage_error("--out {}: is a folder; name the file to write", path);
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (folder.empty()) return;
   check_writable_folder(folder);

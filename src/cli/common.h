@@ -46,6 +46,7 @@ struct Subject {
   at::Tensor ids;                   // 0 .. B-1
   at::Tensor baseline, background;  // [sample...] and [N, sample...]; undefined when not given
   Schema schema;
+  std::int64_t classes = 0;
 };
 
 // Loads and checks that the parts fit each other. `allow_non_finite`: audit counts such samples instead.

@@ -57,20 +57,25 @@ void run_model(const Flags& flags) {
 
 void run(const Flags& flags) {
   if (flags.name.find(':') != std::string::npos || file_exists(flags.name)) return run_model(flags);
+  if (flags.name.find_first_of("/.") != std::string::npos && flags.name.find('(') == std::string::npos)
+    input_error("{}: there is no such file", flags.name);
+  const std::string wanted = parse_method_call(flags.name).name;
   std::vector<std::string> known;
   Json found = Json::array();
   for (const auto& [kind, infos] : catalogue()) {
     for (const MethodInfo* info : infos) {
       known.push_back(info->name);
-      if (info->name != flags.name) continue;
+      if (info->name != wanted) continue;
       found.push_back({{"kind", kind}});
       found.back().update(to_json(*info));
       if (!flags.json) print_method(kind, *info);
     }
   }
-  if (found.empty())
-    usage_error("nothing is called '{}'{}; `holdfast list` shows all names, and a model file is described by its path",
-                flags.name, suggestion(flags.name, known));
+  if (found.empty()) {
+    const std::string near = nearest(wanted, known);
+    usage_error("nothing is called '{}'{}; `holdfast list` shows all names, and a model file is described by its path", wanted,
+                near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near));
+  }
   if (flags.json) std::fputs(dump_json(found.size() == 1 ? found[0] : found).c_str(), stdout);
 }
 

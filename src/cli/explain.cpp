@@ -68,7 +68,7 @@ void write_pictures(const Flags& flags, const Subject& subject, const at::Tensor
     write_map_png(fmt::format("{}/{:05}.png", flags.png, sample), to_raw(subject.inputs[sample]), to_raw(maps[sample]),
                   subject.schema, {.top = flags.png_top});
   }
-  log_info("{} pictures in {}", count, flags.png);
+  log_info("{} {} in {}", count, count == 1 ? "picture" : "pictures", flags.png);
 }
 
 void run(const Flags& flags) {
@@ -77,19 +77,20 @@ void run(const Flags& flags) {
   if (!flags.png.empty()) check_writable_folder(flags.png);
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.explainer);
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());
+  const ExplainJob job{.model = *subject.model,
+                       .explainer = *explainer,
+                       .schema = subject.schema,
+                       .inputs = subject.inputs,
+                       .targets = subject.targets,
+                       .sample_ids = subject.ids,
+                       .seed = static_cast<std::uint64_t>(flags.common.seed),
+                       .baseline = subject.baseline,
+                       .background = subject.background};
+  check_explain(job);
   ExplainedBatch batch;
   {
     Progress progress("explain", subject.inputs.size(0), "samples");
-    batch = explain_all({.model = *subject.model,
-                         .explainer = *explainer,
-                         .schema = subject.schema,
-                         .inputs = subject.inputs,
-                         .targets = subject.targets,
-                         .sample_ids = subject.ids,
-                         .seed = static_cast<std::uint64_t>(flags.common.seed),
-                         .baseline = subject.baseline,
-                         .background = subject.background},
-                        flags.common.tiles(), &progress);
+    batch = explain_all(job, flags.common.tiles(), &progress);
   }
   const at::Tensor maps = scaled_maps(batch.maps, batch.log_scale);
   write_tensor(flags.out, maps);

@@ -25,7 +25,16 @@ bool asks_for_a_model(const Flags& flags) {
     if (flags.maps.original.empty() || flags.maps.perturbed.empty())
       usage_error("two files of maps are needed, ORIGINAL.npy and PERTURBED.npy, or --model and --inputs");
     if (flags.maps.metrics.empty()) usage_error("--metric is required; `holdfast list metrics` shows them");
-    if (!flags.model.measures.empty()) usage_error("--measure is of a model: give --model and --inputs");
+    const auto refuse = [](const std::string& value, const char* flag) {
+      if (!value.empty()) usage_error("{} is of a model: give --model and --inputs", flag);
+    };
+    if (!flags.model.measures.empty()) refuse("given", "--measure");
+    refuse(flags.subject.inputs, "--inputs");
+    refuse(flags.subject.targets, "--targets");
+    refuse(flags.subject.baseline, "--baseline");
+    refuse(flags.subject.background, "--background");
+    refuse(flags.model.endpoints, "--endpoints");
+    refuse(flags.model.compare, "--compare");
     return false;
   }
   if (maps) usage_error("files of maps, --metric and --labels do not go with --model; --measure says what to measure");
@@ -36,7 +45,7 @@ bool asks_for_a_model(const Flags& flags) {
 void run(const Flags& flags) {
   if (asks_for_a_model(flags)) return measure_model(flags.model, flags.subject, flags.common, flags.json);
   flags.common.apply();
-  measure_maps(flags.maps, flags.subject.schema, flags.common, flags.json);
+  measure_maps(flags.maps, flags.subject.schema, flags.model.out, flags.common, flags.json);
 }
 
 }  // namespace

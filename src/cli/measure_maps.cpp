@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "holdfast/core/csv.h"
+#include "holdfast/core/files.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/levels.h"
@@ -97,6 +99,29 @@ std::string table_of(const std::vector<Assessment>& results) {
   return text_table(header, rows);
 }
 
+// A row for each sample and metric, with its levels.
+class Listing {
+ public:
+  Listing()
+      : text_(format_csv_row({"sample", "metric", "value", "chance", "adjusted", "between", "between_same_class", "specific"})) {}
+
+  void add(const Metric& metric, const Assessment& result, const Baseline& levels) {
+    const double perfect = metric.perfect();
+    const auto against = [&](double value, double level) { return (value - level) / (perfect - level); };
+    for (std::size_t i = 0; i < result.values.size(); ++i) {
+      const double value = result.values[i], chance = levels.chance.empty() ? std::nan("") : levels.chance[i];
+      text_ +=
+          format_csv_row({fmt::format("{}", i), metric.name(), number(value), number(chance), number(against(value, chance)),
+                          number(levels.between), number(levels.between_same_class), number(against(value, levels.between))});
+    }
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  static std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
+  std::string text_;
+};
+
 }  // namespace
 
 void MeasureMapsFlags::add_to(CLI::App& command) {
@@ -106,7 +131,9 @@ void MeasureMapsFlags::add_to(CLI::App& command) {
   command.add_option("--labels", labels, "Class of each sample, .npy [B]: adds the level between samples of one class");
 }
 
-void measure_maps(const MeasureMapsFlags& flags, const std::string& schema_path, const CommonFlags& common, bool json) {
+void measure_maps(const MeasureMapsFlags& flags, const std::string& schema_path, const std::string& out,
+                  const CommonFlags& common, bool json) {
+  if (!out.empty()) prepare_output_file(out);
   const std::vector<std::unique_ptr<Metric>> chosen = make_metrics(flags.metrics);
   const at::Tensor original = read_maps(flags.original), perturbed = read_maps(flags.perturbed);
   if (original.sizes() != perturbed.sizes()) {
@@ -121,11 +148,15 @@ void measure_maps(const MeasureMapsFlags& flags, const std::string& schema_path,
   const auto seed = static_cast<std::uint64_t>(common.seed);
   std::vector<Assessment> results;
   Json listing = Json::array();
+  Listing rows;
   for (const std::unique_ptr<Metric>& metric : chosen) {
-    results.push_back(assess(*metric, clean, moved, baseline(*metric, clean, classes, {.seed = seed}), seed));
+    const Baseline levels = baseline(*metric, clean, classes, {.seed = seed});
+    results.push_back(assess(*metric, clean, moved, levels, seed));
+    rows.add(*metric, results.back(), levels);
     listing.push_back(to_json(results.back()));
     warn_of_ties(results.back());
   }
+  if (!out.empty()) write_atomic(out, rows.text());
   if (json) {
     std::fputs(dump_json({{"samples", clean.count}, {"metrics", listing}}).c_str(), stdout);
   } else {

@@ -15,6 +15,8 @@ struct MeasureMapsFlags {
   void add_to(CLI::App& command);
 };
 
-void measure_maps(const MeasureMapsFlags& flags, const std::string& schema, const CommonFlags& common, bool json);
+// `out`: a CSV with a row for each sample and metric; empty: none.
+void measure_maps(const MeasureMapsFlags& flags, const std::string& schema, const std::string& out, const CommonFlags& common,
+                  bool json);
 
 }  // namespace holdfast::cli

@@ -127,8 +127,8 @@ void MeasureModelFlags::add_to(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_option("--explainer", explainer, "With --model: the explanation that is measured")->capture_default_str();
   command.add_option("--epsilon", epsilon, "With --model: radius around each sample, for measures that name none");
-  command.add_option("--endpoints", endpoints, "With --model: perturbed inputs, .npy, for thickness(from=given)");
-  command.add_option("--out", out, "With --model: CSV with a row for each sample");
+  command.add_option("--endpoints", endpoints, "With --model: perturbed inputs, .npy, for measures with from=given");
+  command.add_option("--out", out, "CSV with a row for each sample");
   command.add_option("--compare", compare,
                      "With --model: CSV of --out from another model; a paired comparison on the same samples");
 }

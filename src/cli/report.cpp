@@ -27,7 +27,7 @@ void run(const Flags& flags) {
 void add_report(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = add_command(app, "report", "Makes one offline page from one run or several",
-                                  "holdfast report runs/demo --out runs/demo/report.html");
+                                  "holdfast report runs/audit --out runs/report.html");
   command->add_option("RUN", flags->runs, "Run folders")->required();
   command->add_option("--out", flags->out, "The page")->required();
   command->add_flag("--quiet", flags->quiet, "Only warnings and errors");

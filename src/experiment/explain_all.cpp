@@ -7,16 +7,6 @@
 namespace holdfast {
 namespace {
 
-void check_job(const ExplainJob& job) {
-  job.explainer.check_task({.model = job.model,
-                            .inputs = job.inputs,
-                            .targets = job.targets,
-                            .sample_ids = job.sample_ids,
-                            .schema = &job.schema,
-                            .baseline = job.baseline,
-                            .background = job.background});
-}
-
 // Logits of the first sample by itself, for holding the first tile's against.
 at::Tensor first_alone(const ExplainJob& job) {
   if (job.first_logits.defined()) return to_cpu(job.first_logits);
@@ -79,8 +69,18 @@ at::Tensor predict(const Model& model, const at::Tensor& inputs, const Layout& l
   return at::cat(parts);
 }
 
+void check_explain(const ExplainJob& job) {
+  job.explainer.check_task({.model = job.model,
+                            .inputs = job.inputs,
+                            .targets = job.targets,
+                            .sample_ids = job.sample_ids,
+                            .schema = &job.schema,
+                            .baseline = job.baseline,
+                            .background = job.background});
+}
+
 ExplainedBatch explain_all(const ExplainJob& job, const TileOptions& tiles, Progress* progress) {
-  check_job(job);
+  check_explain(job);
   const Reference reference = reference_for(job.baseline, job.background, job.model);
   const at::Tensor alone = first_alone(job);
   const std::int64_t samples = job.inputs.size(0);

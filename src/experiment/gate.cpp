@@ -44,6 +44,7 @@ Gate parse_gate(const std::string& text) {
   if (at == std::string::npos || at == 0) {
     usage_error("gate '{}' is not of the form METRIC>=NUMBER, for example 'top_k(k=8)>=0.6'", text);
   }
+  if (plain[at - 1] == '=') usage_error("gate '{}': write {}= instead of ={}", text, plain[at], plain[at]);
   const bool or_equal = at + 1 < plain.size() && plain[at + 1] == '=';
   Gate gate{.text = text, .metric = plain.substr(0, at), .comparison = plain.substr(at, or_equal ? 2 : 1)};
 

@@ -57,14 +57,17 @@ Reference reference_for(const at::Tensor& baseline, const at::Tensor& background
 }
 
 at::Tensor to_cpu(const at::Tensor& tensor) {
-  return tensor.detach().cpu().contiguous();
+  const at::Tensor plain = tensor.detach().cpu();
+  return (at::isReducedFloatingType(plain.scalar_type()) ? plain.to(at::kFloat) : plain).contiguous();
 }
 
 void check_maps(const at::Tensor& maps, const std::string& explainer, const std::string& model) {
   const std::int64_t samples = maps.size(0);
   const std::int64_t empty = count_zero_rows(to_cpu(maps).flatten(1));
   if (empty == samples) {
-    input_error("{}: every explanation of {} is zero; its output has no gradient by its inputs", explainer, model);
+    input_error(
+        "{}: every explanation of {} is zero, so there is nothing to rank; does its output have a gradient by its inputs?",
+        explainer, model);
   }
   if (empty > 0) log_warning("{}: {} of {} explanations are zero everywhere and rank nothing", explainer, empty, samples);
 }

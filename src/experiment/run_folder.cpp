@@ -58,6 +58,15 @@ FolderLock take(const std::string& folder) {
   return FolderLock(folder);
 }
 
+// A run that was refused or stopped before anything was done has left its plan and no more.
+bool holds_a_plan_alone(const std::string& folder) {
+  if (!file_exists(plan_path(folder))) return false;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && entry.path() != std::filesystem::path(plan_path(folder))) return false;
+  }
+  return true;
+}
+
 void check_empty(const std::string& folder) {
   if (!std::filesystem::is_empty(folder)) usage_error("{} is not empty and holds no run; choose another --out", folder);
 }
@@ -66,7 +75,9 @@ void check_empty(const std::string& folder) {
 
 FolderLock claim_run_folder(const std::string& folder, const Json& identity) {
   FolderLock lock = take(folder);
-  if (file_exists(plan_path(folder))) {
+  if (holds_a_plan_alone(folder)) {
+    write_json(plan_path(folder), identity);
+  } else if (file_exists(plan_path(folder))) {
     check_same(identity, read_or_advise(plan_path(folder), folder), folder);
   } else if (file_exists(manifest_path(folder))) {
     check_same(identity, read_or_advise(manifest_path(folder), folder).value("identity", Json()), folder);

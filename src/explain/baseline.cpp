@@ -64,7 +64,7 @@ void BaselineOption::check(const ExplainTask& task) const {
   const at::IntArrayRef sample = task.inputs.sizes().slice(1);
   if (kind_ == "mean") check_background(task, name_);
   if (kind_ == "blurred" && layout_of(task).kind != Layout::Kind::kGrid)
-    usage_error("{}: only images can be blurred, these samples are {}s", name_, layout_of(task).describe());
+    usage_error("{}: only images can be blurred, and these samples are a {}", name_, layout_of(task).describe());
   if (kind_ != "given") return;
   if (!task.baseline.defined()) usage_error("{}: no baseline was given (--baseline FILE.npy)", name_);
   if (task.baseline.sizes() != sample) {

@@ -283,3 +283,33 @@ def test_only_audits_can_be_reported(holdfast, tmp_path):
     (tmp_path / "run" / "manifest.json").write_text("{}")
     (tmp_path / "run" / "results.json").write_text('{"kind": "train"}')
     holdfast.fails("report", "run", "--out", "r.html", saying="only audits")
+
+
+def test_a_refused_audit_does_not_stand_in_the_way_of_the_corrected_one(holdfast, subject):
+    run = ["audit", *subject, "--attack", "er(steps=2)", "--epsilon", "0.3", "--out", "run"]
+    holdfast.fails(*run, "--metric", "top_k(k=99)", saying="k <=")
+    holdfast(*run, "--metric", "top_k(k=2)")
+
+
+def test_labels_of_an_audit_are_classes_of_the_model(holdfast, subject, tmp_path):
+    count = len(np.load(tmp_path / "inputs.npy"))
+    np.save(tmp_path / "labels.npy", np.full(count, 9))
+    run = ["audit", *subject, "--attack", "er(steps=2)", "--epsilon", "0.3", "--metric", "top_k(k=2)", "--out", "run"]
+    holdfast.fails(*run, "--labels", "labels.npy", saying=["label 9", "0 to 2"])
+
+
+def test_a_folder_or_nothing_is_no_output_file(holdfast, subject, tmp_path):
+    (tmp_path / "folder").mkdir()
+    for out in ("folder", ""):
+        holdfast.fails("explain", *subject, "--out", out, saying="name the file to write")
+
+
+def test_describe_blames_what_is_wrong_in_a_few_words(holdfast):
+    holdfast.fails("describe", "no/such.pt", saying=["no/such.pt", "no such file"])
+    assert len(holdfast.fails("describe", "nonsense_name", saying="nothing is called")) < 200
+    assert "er " in holdfast("describe", "er(steps=3)").stdout
+
+
+def test_a_gate_written_backwards(holdfast, subject):
+    run = ["audit", *subject, "--epsilon", "0.3", "--metric", "top_k(k=2)", "--out", "run"]
+    holdfast.fails(*run, "--gate", "top_k(k=2)=>0.5", saying=["=>", ">="])

@@ -314,3 +314,22 @@ def test_samples_of_a_dataset_as_files(holdfast, tmp_path):
     assert len(np.load(tmp_path / "all" / "inputs.npy")) > 7
     holdfast.fails("data", "export", "synthetic", "--part", "tset", "--out", "x", saying="tset")
     assert not (tmp_path / "x").exists()
+
+
+def test_a_csv_has_a_row_for_each_sample_and_metric_with_its_levels(holdfast, measure, tmp_path):
+    a, b = tied_maps((4, 12)), tied_maps((4, 12), 1)
+    listed = measure(a, b, "top_k(k=3)", "kendall", flags=["--out", "rows.csv"])
+    rows = [line.split(",") for line in (tmp_path / "rows.csv").read_text().splitlines()]
+    assert rows[0] == ["sample", "metric", "value", "chance", "adjusted", "between", "between_same_class", "specific"]
+    assert len(rows) == 1 + 2 * 4
+    values = [float(row[2]) for row in rows[1:5]]
+    assert values == pytest.approx(listed[0]["values"])
+    assert [float(row[3]) for row in rows[1:5]] == pytest.approx([3 / 12] * 4)
+    assert np.mean([float(row[4]) for row in rows[1:5]]) == pytest.approx(listed[0]["adjusted"])
+    assert np.mean([float(row[7]) for row in rows[1:5]]) == pytest.approx(listed[0]["specific"])
+
+
+def test_flags_of_the_other_form_are_refused(holdfast, refuses):
+    maps = tied_maps((3, 6))
+    for flag in ("--compare", "--endpoints", "--background", "--targets"):
+        refuses(maps, maps, "kendall", saying=[flag, "--model"], flags=[flag, "nothing.npy"])

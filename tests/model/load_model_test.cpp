@@ -105,7 +105,7 @@ TEST(NetworkModel, KnowsWhatItTakes) {
   EXPECT_TRUE(model->capabilities().layers && model->capabilities().float64 && model->capabilities().side_by_side);
   EXPECT_ERROR(model->logits(at::zeros({2, 5})), kInput,
                "the inputs have shape [2, 5], the model takes batches of samples of shape [6]");
-  EXPECT_ERROR(model->logits(at::zeros({2, 6}, at::kDouble)), kInput, "the inputs are Double, the model computes in Float");
+  EXPECT_ERROR(model->logits(at::zeros({2, 6}, at::kDouble)), kInput, "the inputs are float64, the model computes in float32");
   EXPECT_THAT(model->describe(),
               testing::HasSubstr("A network of 3 operations (2 linear, activation) with 290 trainable parameters"));
   const auto twin = model->in_double();

@@ -117,13 +117,13 @@ TEST(Torchscript, AFileInDoublePrecisionComputesInIt) {
   const auto model = load_script("double");
   EXPECT_EQ(model->dtype(), at::kDouble);
   EXPECT_EQ(model->logits(samples(2).to(at::kDouble)).scalar_type(), at::kDouble);
-  EXPECT_ERROR(model->logits(samples(2)), kInput, "refused inputs of shape [2, 6] (Float): it computes in Double");
+  EXPECT_ERROR(model->logits(samples(2)), kInput, "refused inputs of shape [2, 6] (float32): it computes in float64");
 }
 
 TEST(Torchscript, InputsOfAWrongShapeAreRefusedInOneSentence) {
   for (const char* name : {"mlp_module_scripted", "einsum_scripted"}) {
     EXPECT_ERROR(load_script(name)->logits(at::zeros({2, 5})), kInput,
-                 "refused inputs of shape [2, 5] (Float): mat1 and mat2 shapes cannot be multiplied");
+                 "refused inputs of shape [2, 5] (float32): mat1 and mat2 shapes cannot be multiplied");
   }
   EXPECT_ERROR(load_script("mlp_module_scripted")->logits(at::zeros({6})), kInput, "no batch of samples");
 }

@@ -38,6 +38,9 @@ struct ExplainedBatch {
   at::Tensor maps, log_scale, logits, targets, delta, gauge_share;
 };
 
+// Throws, before any work, what the explainer has to say against the job.
+void check_explain(const ExplainJob& job);
+
 // Throws kUsage or kInput before any work when the parts do not fit each other.
 ExplainedBatch explain_all(const ExplainJob& job, const TileOptions& tiles, Progress* progress = nullptr);
 
