@@ -50,7 +50,13 @@ export interface ModelFacts {
 export interface Gate {
   gate: string;
   met: boolean;
-  rows: { row: number; value: number | null; met: boolean }[];
+  // Of an attacked row of the results, or of a measured one.
+  rows: { row?: number; measure?: number; value: number | null; met: boolean }[];
+}
+
+export interface MeasureRow {
+  model: string;
+  measure: string;
 }
 
 export interface Bar {
@@ -74,7 +80,7 @@ export interface WorstSample {
 export interface Run {
   folder: string;
   manifest: Record<string, unknown> & { title: string; seed: number; seconds: number; started: string };
-  results: { title: string; models: ModelFacts[]; rows: Row[]; gates: Gate[] };
+  results: { title: string; models: ModelFacts[]; rows: Row[]; measures?: MeasureRow[]; gates: Gate[] };
   // Column by column, as in samples.csv: the row of results.json each sample belongs to, and its value.
   samples: { row: number[]; sample: number[]; value: (number | null)[] };
   worst: WorstSample[][]; // one list a row of results.json

@@ -1,6 +1,13 @@
 // The answer first: for each dataset and metric, which model's explanations hold, and whether that is worth anything.
-import type { Row, Run } from "./data";
+import type { Gate, Row, Run } from "./data";
 import { groupBy, h, number, percent } from "./dom";
+
+// What a row of a gate is about, in a few words.
+function gateSubject(run: Run, row: Gate["rows"][number]): string {
+  if (row.row !== undefined) return `${run.results.rows[row.row].model}, ${run.results.rows[row.row].attack}`;
+  const measured = row.measure === undefined ? undefined : run.results.measures?.[row.measure];
+  return measured ? `${measured.model}, ${measured.measure}` : "";
+}
 
 // The row that is worst for the defender: an explanation holds no better than under the strongest attack that was run.
 export function strongest(rows: Row[]): Row {
@@ -55,6 +62,6 @@ export function summary(run: Run): HTMLElement {
     h("article", { class: "card" }, h("h3", {}, title), verdict(rows)));
   const gates = run.results.gates.map((gate) =>
     h("li", { class: gate.met ? "met" : "missed" }, `${gate.met ? "met" : "not met"}: `, h("code", {}, gate.gate),
-      gate.met ? "" : ` (${gate.rows.filter((row) => !row.met).map((row) => `${run.results.rows[row.row].model}, ${run.results.rows[row.row].attack}: ${number(row.value)}`).join("; ")})`));
+      gate.met ? "" : ` (${gate.rows.filter((row) => !row.met).map((row) => `${gateSubject(run, row)}: ${number(row.value)}`).join("; ")})`));
   return h("section", {}, h("div", { class: "cards" }, ...cards), gates.length ? h("ul", { class: "gates" }, ...gates) : null);
 }
