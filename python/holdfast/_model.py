@@ -124,12 +124,15 @@ def _copied(module: torch.nn.Module, example: torch.Tensor, device: str | torch.
 def evaluating(module: torch.nn.Module) -> Iterator[None]:
     """Evaluation mode, and afterwards every part of the module back in the mode it was in."""
     modes = [(part, part.training) for part in module.modules()]
-    module.eval()
+    # Setting an attribute of a module is slow: where nothing trains there is nothing to set.
+    if any(training for _, training in modes):
+        module.eval()
     try:
         yield
     finally:
         for part, mode in modes:
-            part.training = mode
+            if part.training != mode:
+                part.training = mode
 
 
 def _computes_in(module: torch.nn.Module, inputs: torch.Tensor) -> tuple[torch.device, torch.dtype]:
