@@ -1,4 +1,4 @@
-// Cross-entropy: -log p_y(x), the mean over the batch; the part of every objective that makes the network predict.
+// Cross-entropy: -log p_y(x); the term of every objective that makes the network predict.
 
 #include "holdfast/core/torch.h"
 #include "methods.h"
@@ -12,13 +12,18 @@ class CrossEntropy final : public Objective {
  public:
   explicit CrossEntropy(const Options& options) : Objective(options.canonical()) {}
 
-  Loss loss(Network& network, const TrainBatch& batch) const override {
-    const at::Tensor total = at::cross_entropy_loss(network.run_training(batch.inputs, batch.seed), batch.labels);
-    return {.total = total, .parts = {{"ce", total.detach()}}};
+  std::vector<Term> terms(double) const override { return {{.name = "ce"}}; }
+
+  std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const override {
+    return {cross_entropies(trainee.training_logits(batch.inputs, batch.seed), batch.labels)};
   }
 };
 
 }  // namespace
+
+at::Tensor cross_entropies(const at::Tensor& logits, const at::Tensor& labels) {
+  return at::cross_entropy_loss(logits, labels, {}, at::Reduction::None);
+}
 
 void add_ce(Registry<Objective>& registry) {
   registry.add<CrossEntropy>(kInfo);

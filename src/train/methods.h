@@ -6,6 +6,9 @@
 
 namespace holdfast {
 
+// -log p_y of each sample, [B]: the first term of every objective.
+at::Tensor cross_entropies(const at::Tensor& logits, const at::Tensor& labels);
+
 void add_ce(Registry<Objective>& registry);
 
 void add_vanilla(Registry<Recipe>& registry);

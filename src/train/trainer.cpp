@@ -94,9 +94,11 @@ class Training {
         inputs_(dataset.inputs.to(options.device)),
         labels_(dataset.labels.to(options.device)),
         network_(architectures().make(options.architecture)->build(options.seed).to(options.device)),
+        trainee_(make_trainee(network_)),
         objective_(objectives().make(options.objective)),
         optimizer_(optimizers().make(options.optimizer)),
         schedule_(schedules().make(options.schedule)) {
+    objective_->check(network_, dataset.schema);
     network_.require_grad(true);
     optimizer_->start(network_.parameters(), *options.weight_decay);
     steps_per_epoch_ = static_cast<std::int64_t>(epoch_batches(dataset.train, options.batch_size, options.seed, 0).size());
@@ -178,7 +180,7 @@ class Training {
                            .schema = dataset_.schema,
                            .seed = derived_seed(options_.seed, "train.step", static_cast<std::uint64_t>(step)),
                            .progress = static_cast<double>(step) / static_cast<double>(options_.epochs * steps_per_epoch_)};
-    const Loss loss = objective_->loss(network_, batch);
+    const Loss loss = loss_of(*objective_, *trainee_, batch);
     const double total = loss.total.item<double>();
     if (!std::isfinite(total)) diverged();
     means.add(loss, total, ids.numel());
@@ -281,6 +283,7 @@ class Training {
   const TrainOptions options_;
   at::Tensor inputs_, labels_;  // all samples, on the device
   Network network_;
+  std::unique_ptr<Trainee> trainee_;
   std::unique_ptr<Objective> objective_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;

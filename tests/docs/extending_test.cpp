@@ -49,7 +49,7 @@ TEST(Extending, GradientPenaltyIsTheMeanSizeOfTheInputGradient) {
   network.add("out", op::Linear{weight.clone(), at::zeros({3}, at::kDouble)});
   const Schema schema = Schema::of(Layout::vector(5));
   const Loss loss =
-      objectives().make("gradient_penalty(weight=0.5)")->loss(network, {.inputs = inputs, .labels = labels, .schema = schema});
+      loss_of(*objectives().make("gradient_penalty(weight=0.5)"), network, {.inputs = inputs, .labels = labels, .schema = schema});
 
   const at::Tensor p = at::softmax(inputs.matmul(weight.t()), 1),
                    hot = at::zeros({4, 3}, at::kDouble).scatter(1, labels.unsqueeze(1), 1);

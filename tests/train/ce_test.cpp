@@ -22,7 +22,7 @@ TEST(CrossEntropy, HasItsClosedFormOnALinearNetwork) {
   Network network = architectures().make("linear(inputs=6,classes=2)")->build(1);
   network.require_grad(true);
   const TrainBatch batch = batch_of(dataset, 40);
-  const Loss loss = objectives().make("ce")->loss(network, batch);
+  const Loss loss = loss_of(*objectives().make("ce"), network, batch);
 
   const at::Tensor weight = network.parameters()[0].tensor.detach().to(at::kDouble),
                    bias = network.parameters()[1].tensor.detach().to(at::kDouble);
@@ -48,9 +48,9 @@ TEST(CrossEntropy, ParameterGradientsAreThoseOfFiniteDifferences) {
   TrainBatch batch = batch_of(dataset, 20);
   batch.inputs = batch.inputs.to(at::kDouble);
   const auto objective = objectives().make("ce");
-  const auto value = [&] { return objective->loss(network, batch).total.item<double>(); };
+  const auto value = [&] { return loss_of(*objective, network, batch).total.item<double>(); };
   for (const Parameter& parameter : network.parameters()) {
-    const at::Tensor gradient = torch::autograd::grad({objective->loss(network, batch).total}, {parameter.tensor})[0].view(-1);
+    const at::Tensor gradient = torch::autograd::grad({loss_of(*objective, network, batch).total}, {parameter.tensor})[0].view(-1);
     const at::Tensor flat = parameter.tensor.detach().view(-1);
     for (std::int64_t i = 0; i < flat.numel(); i += 3) {
       const double before = flat[i].item<double>();
@@ -73,7 +73,7 @@ TEST(CrossEntropy, RunsTheNetworkInTrainingMode) {
   network.add("output", op::Linear{at::arange(12).reshape({2, 6}).to(at::kFloat) / 12, at::zeros({2})});
   const auto objective = objectives().make("ce");
   const auto loss_with = [&](std::uint64_t seed) {
-    return objective->loss(network, batch_of(dataset, 40, seed)).total.item<double>();
+    return loss_of(*objective, network, batch_of(dataset, 40, seed)).total.item<double>();
   };
   const double first = loss_with(1);
   const at::Tensor mean = std::get<op::BatchNorm>(network.nodes()[1].operation).mean;
