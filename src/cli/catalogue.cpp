@@ -2,6 +2,7 @@
 
 #include "holdfast/attack/attack.h"
 #include "holdfast/data/dataset.h"
+#include "holdfast/experiment/reproduce.h"
 #include "holdfast/explain/explainer.h"
 #include "holdfast/measure/measure.h"
 #include "holdfast/metric/metric.h"
@@ -25,7 +26,7 @@ const char* type_word(const OptionValue& value) {
 std::vector<std::pair<std::string, std::vector<const MethodInfo*>>> catalogue() {
   return {{"explainers", explainers().infos()}, {"attacks", attacks().infos()},       {"metrics", metrics().infos()},
           {"measures", measures().infos()},     {"objectives", objectives().infos()}, {"recipes", recipes().infos()},
-          {"models", architectures().infos()},  {"datasets", datasets().infos()},     {"experiments", {}}};
+          {"models", architectures().infos()},  {"datasets", datasets().infos()},     {"experiments", experiments().infos()}};
 }
 
 std::vector<std::string> catalogue_kinds() {

@@ -1,4 +1,5 @@
 // holdfast describe: one method with its options, or what a model file is and can do.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -6,6 +7,7 @@
 #include "command.h"
 #include "common.h"
 #include "holdfast/core/files.h"
+#include "holdfast/experiment/reproduce.h"
 #include "holdfast/report/text_table.h"
 
 namespace holdfast::cli {
@@ -55,10 +57,17 @@ void run_model(const Flags& flags) {
   std::fputs(dump_json(json).c_str(), stdout);
 }
 
+// Experiments have a slash in their name too, but their group is known.
+bool looks_like_path(const std::string& name) {
+  if (name.find_first_of("/.") == std::string::npos || name.find('(') != std::string::npos) return false;
+  const std::string group = name.substr(0, name.find('/') + 1);
+  const auto infos = experiments().infos();
+  return std::none_of(infos.begin(), infos.end(), [&](const MethodInfo* info) { return info->name.starts_with(group); });
+}
+
 void run(const Flags& flags) {
   if (flags.name.find(':') != std::string::npos || file_exists(flags.name)) return run_model(flags);
-  if (flags.name.find_first_of("/.") != std::string::npos && flags.name.find('(') == std::string::npos)
-    input_error("{}: there is no such file", flags.name);
+  if (looks_like_path(flags.name)) input_error("{}: there is no such file", flags.name);
   const std::string wanted = parse_method_call(flags.name).name;
   std::vector<std::string> known;
   Json found = Json::array();

@@ -36,7 +36,8 @@ void run(const Flags& flags) {
 void add_list(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = add_command(
-      app, "list", "Shows the explainers, attacks, metrics, measures, objectives, recipes, models and datasets there are",
+      app, "list",
+      "Shows the explainers, attacks, metrics, measures, objectives, recipes, models, datasets and experiments there are",
       "holdfast list attacks");
   command->add_option("kind", flags->kind, "Only these")->check(CLI::IsMember(catalogue_kinds()));
   command->add_flag("--json", flags->json, "As JSON, with options, defaults and ranges");

@@ -56,6 +56,7 @@ int run(int argc, char** argv, Outcome& outcome) {
   add_attack(app, outcome);
   add_measure(app, outcome);
   add_audit(app, outcome);
+  add_reproduce(app, outcome);
   add_report(app, outcome);
 
   check_arguments(app, {argv + 1, argv + argc});

@@ -1,9 +1,12 @@
-// holdfast report: run folders -> one page.
+// holdfast report: run folders -> one page; kept results of experiments -> one Markdown page.
 #include <memory>
 
 #include "command.h"
 #include "common.h"
+#include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
+#include "holdfast/report/experiment.h"
 #include "holdfast/report/html.h"
 
 namespace holdfast::cli {
@@ -17,8 +20,14 @@ struct Flags {
 
 void run(const Flags& flags) {
   if (flags.quiet) set_log_level(LogLevel::kWarning);
-  prepare_output_file(flags.out);
-  write_report(flags.runs, flags.out);
+  const NewFolders folders = prepare_output_file(flags.out);
+  if (flags.out.ends_with(".md")) {
+    if (flags.runs.size() != 1)
+      usage_error("report: a .md page is made from one folder of kept results, not {}", flags.runs.size());
+    write_atomic(flags.out, results_markdown(flags.runs.front()));
+  } else {
+    write_report(flags.runs, flags.out);
+  }
   log_info("report: {}", flags.out);
 }
 
@@ -28,8 +37,9 @@ void add_report(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = add_command(app, "report", "Makes one offline page from one run or several",
                                   "holdfast report runs/audit --out runs/report.html");
-  command->add_option("RUN", flags->runs, "Run folders")->required();
-  command->add_option("--out", flags->out, "The page")->required();
+  command->add_option("RUN", flags->runs, "Run folders; for a .md page a folder of kept results, such as results/r2et")
+      ->required();
+  command->add_option("--out", flags->out, "The page: .html, or .md for kept results of experiments")->required();
   command->add_flag("--quiet", flags->quiet, "Only warnings and errors");
   command->callback([flags] { run(*flags); });
 }

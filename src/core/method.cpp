@@ -24,6 +24,12 @@ bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_name_letter);
 }
 
+// Names of experiments have two parts: r2et/table1.
+bool is_method_name(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  return slash == std::string_view::npos ? is_name(text) : is_name(text.substr(0, slash)) && is_name(text.substr(slash + 1));
+}
+
 const char* type_name(const OptionValue& value) {
   static constexpr const char* kNames[] = {"true or false", "a whole number", "a number", "a word"};
   return kNames[value.index()];
@@ -145,7 +151,7 @@ MethodCall parse_method_call(std::string_view text) {
   const std::size_t open = text.find('(');
   MethodCall call;
   call.name = trim(text.substr(0, open));
-  if (!is_name(call.name)) usage_error("'{}' does not start with a name; write name or name(option=value,...)", whole);
+  if (!is_method_name(call.name)) usage_error("'{}' does not start with a name; write name or name(option=value,...)", whole);
   if (open == std::string_view::npos) return call;
   if (text.back() != ')') usage_error("'{}': the options are not closed with ')'", whole);
   std::string_view rest = text.substr(open + 1, text.size() - open - 2);

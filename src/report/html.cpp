@@ -15,7 +15,7 @@ namespace {
 
 Json read_run_json(const std::string& folder, const std::string& name) {
   const std::string path = folder + "/" + name;
-  if (!file_exists(path)) input_error("{}: {} is missing; only a complete run of `holdfast audit` can be reported", folder, name);
+  if (!file_exists(path)) input_error("{}: {} is missing; only a complete run can be reported", folder, name);
   return read_json(path);
 }
 
@@ -56,12 +56,24 @@ Schema schema_of(const Json& manifest, const std::string& dataset, const std::st
   input_error("{}: dataset {} is not described", where, dataset);
 }
 
+// The samples of every panel, by the folder of its arrays.
+Json experiment_data(const std::string& folder, const Json& manifest, const Json& results) {
+  Json panels = Json::object();
+  for (const Json& figure : results.at("figures")) {
+    for (const Json& panel : figure.at("panels")) {
+      const std::string arrays = panel.at("arrays");
+      panels[arrays] = worst_samples(folder + "/" + arrays, read_schema(folder + "/" + arrays + "/schema.json"));
+    }
+  }
+  return {{"folder", folder}, {"manifest", manifest}, {"results", results}, {"panels", panels}};
+}
+
 Json run_data(const std::string& folder) {
   const Json manifest = read_run_json(folder, "manifest.json");
   const Json results = read_run_json(folder, "results.json");
-  if (const std::string kind = results.value("kind", "audit"); kind != "audit") {
-    input_error("{} holds a run of `holdfast {}`; only audits can be reported", folder, kind);
-  }
+  const std::string kind = results.value("kind", "audit");
+  if (kind == "experiment") return experiment_data(folder, manifest, results);
+  if (kind != "audit") input_error("{} holds a run of `holdfast {}`; only audits and experiments can be reported", folder, kind);
   try {
     Json worst = Json::array();
     for (const Json& row : results.at("rows")) {

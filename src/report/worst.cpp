@@ -27,23 +27,26 @@ std::string base64(std::span<const std::byte> data) {
   return text;
 }
 
-Json picture(const char* title, const Image& image) {
-  return {{"title", title}, {"data", "data:image/png;base64," + base64(encode_png(image))}};
-}
+using Pictures = std::vector<std::pair<std::string, Image>>;
 
 struct Arrays {
   std::vector<double> input, perturbed, before, after;  // before and after folded
 };
 
-Json pictures(const Arrays& arrays, const Layout& layout, const std::vector<std::int64_t>& top_before,
-              const std::vector<std::int64_t>& top_after) {
+Pictures pictures(const Arrays& arrays, const Layout& layout, const std::vector<std::int64_t>& top_before,
+                  const std::vector<std::int64_t>& top_after) {
+  Pictures result{{"input", draw_input(layout, arrays.input)},
+                  {"nudged input", draw_input(layout, arrays.perturbed)},
+                  {"explanation", draw_heat(layout, arrays.before)},
+                  {"after", draw_heat(layout, arrays.after)}};
+  if (!top_before.empty()) result.emplace_back("top k: what moved", draw_change(layout, arrays.input, top_before, top_after));
+  return result;
+}
+
+Json to_json(const Pictures& pictures) {
   Json result = Json::array();
-  result.push_back(picture("input", draw_input(layout, arrays.input)));
-  result.push_back(picture("nudged input", draw_input(layout, arrays.perturbed)));
-  result.push_back(picture("explanation", draw_heat(layout, arrays.before)));
-  result.push_back(picture("after", draw_heat(layout, arrays.after)));
-  if (!top_before.empty())
-    result.push_back(picture("top k: what moved", draw_change(layout, arrays.input, top_before, top_after)));
+  for (const auto& [title, image] : pictures)
+    result.push_back({{"title", title}, {"data", "data:image/png;base64," + base64(encode_png(image))}});
   return result;
 }
 
@@ -97,9 +100,14 @@ Json class_name(const Json& label, const Schema& schema) {
   return number < schema.classes.size() ? schema.classes[number] : fmt::format("class {}", number);
 }
 
-}  // namespace
+// One sample of the folder's arrays.
+struct KeptSample {
+  Json facts;
+  std::vector<std::int64_t> top_before, top_after;
+  Arrays arrays;
+};
 
-Json worst_samples(const std::string& folder, const Schema& schema) {
+std::vector<KeptSample> read_samples(const std::string& folder, const Schema& schema) {
   const Json samples = read_json(folder + "/samples.json");
   const auto read = [&](const char* name) {
     RawArray array = read_npy(folder + "/" + name);
@@ -112,23 +120,46 @@ Json worst_samples(const std::string& folder, const Schema& schema) {
   const RawArray inputs = read("inputs.npy"), perturbed = read("perturbed.npy");
   const RawArray before = read("original_maps.npy"), after = read("perturbed_maps.npy");
 
-  Json result = Json::array();
+  std::vector<KeptSample> result;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(samples.size()); ++i) {
     const Json& sample = samples[static_cast<std::size_t>(i)];
-    const std::vector<std::int64_t> top_before = sample.at("top_original"), top_after = sample.at("top_perturbed");
-    const Arrays arrays{to_doubles(slice_of(inputs, i), folder), to_doubles(slice_of(perturbed, i), folder),
-                        fold(schema.layout, to_doubles(slice_of(before, i), folder)),
-                        fold(schema.layout, to_doubles(slice_of(after, i), folder))};
-    Json entry{{"sample", sample.at("sample")},
-               {"label", class_name(sample.at("label"), schema)},
-               {"prediction", class_name(sample.at("prediction"), schema)},
-               {"value", sample.at("value")}};
+    result.push_back({.facts = {{"sample", sample.at("sample")},
+                                {"label", class_name(sample.at("label"), schema)},
+                                {"prediction", class_name(sample.at("prediction"), schema)},
+                                {"value", sample.at("value")}},
+                      .top_before = sample.at("top_original"),
+                      .top_after = sample.at("top_perturbed"),
+                      .arrays = {to_doubles(slice_of(inputs, i), folder), to_doubles(slice_of(perturbed, i), folder),
+                                 fold(schema.layout, to_doubles(slice_of(before, i), folder)),
+                                 fold(schema.layout, to_doubles(slice_of(after, i), folder))}});
+  }
+  return result;
+}
+
+}  // namespace
+
+Json worst_samples(const std::string& folder, const Schema& schema) {
+  Json result = Json::array();
+  for (const KeptSample& sample : read_samples(folder, schema)) {
+    Json entry = sample.facts;
     if (is_drawable(schema.layout)) {
-      entry["pictures"] = pictures(arrays, schema.layout, top_before, top_after);
+      entry["pictures"] = to_json(pictures(sample.arrays, schema.layout, sample.top_before, sample.top_after));
     } else {
-      entry["bars"] = bars(arrays, schema, top_before, top_after);
+      entry["bars"] = bars(sample.arrays, schema, sample.top_before, sample.top_after);
     }
     result.push_back(entry);
+  }
+  return result;
+}
+
+std::vector<SamplePictures> sample_pictures(const std::string& folder, const Schema& schema) {
+  std::vector<SamplePictures> result;
+  if (!is_drawable(schema.layout)) return result;
+  for (const KeptSample& sample : read_samples(folder, schema)) {
+    result.push_back({.sample = sample.facts.at("sample"),
+                      .prediction = sample.facts.at("prediction"),
+                      .value = sample.facts.at("value"),
+                      .pictures = pictures(sample.arrays, schema.layout, sample.top_before, sample.top_after)});
   }
   return result;
 }

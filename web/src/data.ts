@@ -54,9 +54,43 @@ export interface Gate {
   rows: { row?: number; measure?: number; value: number | null; met: boolean }[];
 }
 
-export interface MeasureRow {
+export interface Estimate {
+  low: number | null;
+  high: number | null;
+}
+
+export interface MeasureRow extends Interval {
+  dataset: string;
   model: string;
+  explainer: string; // "-" where the measure reads none
   measure: string;
+  direction: "higher" | "lower";
+  median: number | null;
+}
+
+// Of two models on the same samples: of a metric after an attack, or of a measure.
+export interface Comparison {
+  dataset: string;
+  models: [string, string];
+  explainer: string;
+  attack?: string;
+  metric?: string;
+  measure?: string;
+  difference: Interval;
+  p_value: number | null;
+  corrected: number | null;
+}
+
+export interface Correlation {
+  dataset: string;
+  model: string;
+  attack: string;
+  metric: string;
+  measure: string;
+  spearman: Estimate & { value: number | null };
+  kendall: Estimate & { value: number | null };
+  count: number;
+  censored: number;
 }
 
 export interface Bar {
@@ -80,13 +114,73 @@ export interface WorstSample {
 export interface Run {
   folder: string;
   manifest: Record<string, unknown> & { title: string; seed: number; seconds: number; started: string };
-  results: { title: string; models: ModelFacts[]; rows: Row[]; measures?: MeasureRow[]; gates: Gate[] };
+  results: {
+    title: string;
+    models: ModelFacts[];
+    rows: Row[];
+    measures?: MeasureRow[];
+    comparisons?: Comparison[];
+    correlations?: Correlation[];
+    gates: Gate[];
+  };
   // Column by column, as in samples.csv: the row of results.json each sample belongs to, and its value.
   samples: { row: number[]; sample: number[]; value: (number | null)[] };
   worst: WorstSample[][]; // one list a row of results.json
 }
 
-export function readRuns(): Run[] {
+export interface ResultValue {
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  n: number;
+  published?: number;
+  chance?: number;
+  between?: number;
+  specific?: number;
+}
+
+export interface ResultTable {
+  name: string;
+  caption: string;
+  keys: string[];
+  columns: string[];
+  rows: { keys: string[]; values: ResultValue[] }[];
+}
+
+export interface Verdict {
+  claim: string;
+  says: string;
+  verdict: string;
+  number: number | null;
+  low: number | null;
+  high: number | null;
+  why: string;
+}
+
+// A run of `holdfast reproduce`.
+export interface ExperimentRun {
+  folder: string;
+  manifest: Record<string, unknown>;
+  results: {
+    kind: "experiment";
+    experiment: string;
+    scale: string;
+    title: string;
+    paper: string;
+    settings: Record<string, unknown>;
+    tables: ResultTable[];
+    figures: { name: string; caption: string; spec?: unknown; panels: { title: string; arrays: string }[] }[];
+    verdicts: Verdict[];
+    notes: string[];
+  };
+  panels: Record<string, WorstSample[]>; // by the folder of their arrays
+}
+
+export function isExperiment(run: Run | ExperimentRun): run is ExperimentRun {
+  return (run.results as { kind?: string }).kind === "experiment";
+}
+
+export function readRuns(): (Run | ExperimentRun)[] {
   const element = document.getElementById("holdfast-data");
-  return element ? (JSON.parse(element.textContent ?? "[]") as Run[]) : [];
+  return element ? (JSON.parse(element.textContent ?? "[]") as (Run | ExperimentRun)[]) : [];
 }

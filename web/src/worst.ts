@@ -1,30 +1,31 @@
 // The samples whose explanation moved most, side by side.
-import type { TopLevelSpec } from "vega-lite";
-import { chart } from "./chart";
+import { chart, NARROW } from "./chart";
 import type { Bar, Run, WorstSample } from "./data";
 import { h, number } from "./dom";
 
 const STATE_COLOURS = { domain: ["kept", "lost", "new", "other"], range: ["#2f9e64", "#d6453d", "#1f6feb", "#b9c2cc"] };
 
+const CARD = 40, LABELS = 120; // pixels of a card around its chart, and of names where there is little room
+
 // Bars before (up) and after (down), in the order of the clean importance.
 function bars(values: Bar[]): HTMLElement {
-  const panel = (field: string, title: string, labels: boolean) => ({
-    width: 170,
+  const panel = (room: number, field: string, title: string, labels: boolean) => ({
+    width: Math.max(60, Math.min(170, (room - CARD - LABELS) / 2)),
     height: { step: 15 },
     mark: { type: "bar" },
     encoding: {
-      y: { field: "name", type: "nominal", sort: null, title: null, axis: labels ? {} : null },
+      y: { field: "name", type: "nominal", sort: null, title: null, axis: labels ? { labelLimit: room < NARROW ? LABELS : 260 } : null },
       x: { field, type: "quantitative", title, axis: { tickCount: 3 } },
       color: { field: "state", type: "nominal", scale: STATE_COLOURS, legend: null },
       tooltip: [{ field: "name", title: "feature" }, { field: "value", title: "input", format: ".3f" }, { field: "moved", title: "perturbed input", format: ".3f" },
         { field: "before", title: "importance", format: ".3f" }, { field: "after", title: "importance after", format: ".3f" }],
     },
   });
-  const spec = { data: { values }, hconcat: [panel("before", "before", true), panel("after", "after", false)], spacing: 10 };
-  return chart(spec as unknown as TopLevelSpec, "importance of the features before and after the attack");
+  const spec = (room: number) => ({ data: { values }, hconcat: [panel(room, "before", "before", true), panel(room, "after", "after", false)], spacing: 10 });
+  return chart(spec, "importance of the features before and after the attack");
 }
 
-function card(sample: WorstSample, metric: string): HTMLElement {
+export function card(sample: WorstSample, metric: string): HTMLElement {
   const label = sample.label == null ? "" : `, label ${sample.label}`;
   const pictures = sample.pictures?.map((picture) =>
     h("figure", {}, h("img", { src: picture.data, alt: picture.title }), h("figcaption", {}, picture.title)));

@@ -1,0 +1,201 @@
+// Experiments: tables and figures of papers as commands (`holdfast reproduce r2et/table1`), and what they leave behind.
+//
+// An experiment is one small file: a MethodInfo and run(context), which gives an ExperimentResult. Everything that takes time
+// goes through the context, which keeps it: a trained network in the models folder, any other finished piece of work (an attacked
+// or measured cell) in the cells folder, each by a key that says all it depends on. So an interrupted run goes on where it
+// stopped, experiments of a group share what they have in common, and results.json ends with the same bytes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/core/json.h"
+#include "holdfast/core/registry.h"
+#include "holdfast/data/dataset.h"
+#include "holdfast/experiment/cell.h"
+#include "holdfast/model/model.h"
+#include "holdfast/train/trainer.h"
+
+namespace holdfast {
+
+enum class Scale {
+  kQuick,  // shows that all of it works: under 3 minutes on 2 cores
+  kCpu,    // what a CPU can do in an hour or two; what is reduced is said in the result
+  kFull,   // the paper's setting, for a GPU
+};
+Scale parse_scale(const std::string& text);  // "quick", "cpu", "full"; throws kUsage
+std::string to_string(Scale scale);
+
+// One number of a table, with what a reader needs to judge it.
+struct Value {
+  double value = std::numeric_limits<double>::quiet_NaN();  // NaN: not measured, or undefined
+  std::optional<double> low = {}, high = {};                // 95 %
+  std::int64_t count = 0;                // what the interval is over: seeds, or samples where there is one seed
+  std::optional<double> published = {};  // the paper's number
+  std::optional<double> chance = {}, between = {}, specific = {};  // levels.h
+};
+Json to_json(const Value& value);
+
+struct ResultTable {
+  struct Row {
+    std::vector<std::string> keys;  // one for each of `keys`
+    std::vector<Value> values;      // one for each of `columns`
+  };
+  std::string name, caption;
+  std::vector<std::string> keys;     // columns of words: "dataset", "method"
+  std::vector<std::string> columns;  // columns of numbers: "P@8, er"
+  std::vector<Row> rows = {};
+
+  void add(std::vector<std::string> keys, std::vector<Value> values);  // checks the counts
+};
+
+// Samples before and after an attack, drawn by the report from arrays in the run folder (context.panel writes them).
+struct Panel {
+  std::string title;
+  std::string arrays;  // folder below the run's
+};
+
+struct Figure {
+  std::string name, caption;
+  Json spec = {};  // a Vega-Lite specification with its data inside; null: none
+  std::vector<Panel> panels = {};
+};
+
+struct Verdict {
+  std::string claim;                                       // "R2"
+  std::string says;                                        // the claim in words
+  std::string verdict;                                     // "holds", "holds in part", "does not hold", "not decided"
+  std::string why;                                         // what the number is, and what stands against the claim
+  std::optional<double> number = {}, low = {}, high = {};  // what decides it, with its 95 % interval
+  std::int64_t seeds = 0;                                  // trained networks behind each number; 0: none were trained
+};
+
+struct ExperimentResult {
+  std::string title, paper;
+  Json settings = Json::object();  // resolved: datasets, networks, epochs, weights that were chosen
+  std::vector<ResultTable> tables = {};
+  std::vector<Figure> figures = {};
+  std::vector<Verdict> verdicts = {};
+};
+
+// A dataset as it was asked for.
+struct ExperimentData {
+  Dataset data;
+  std::string key;  // call, seed of the split, fold
+};
+
+struct TrainedModel {
+  std::string key;  // of the dataset and of all that decides the weights
+  std::shared_ptr<const Model> model;
+  TrainResult result;
+};
+
+// A piece of work with a small result. `compute` is called on one thread with intra-operator parallelism 1 and must be safe
+// beside others; `key` says all that the result depends on.
+struct Job {
+  std::string key;
+  std::function<Json()> compute;
+};
+
+// The samples of a figure's panel; maps in the layout's shape.
+struct PanelSamples {
+  at::Tensor inputs, perturbed, original_maps, perturbed_maps;         // [B, sample...]
+  std::vector<std::int64_t> ids, labels, predictions;                  // [B]; labels may be empty
+  std::vector<double> values;                                          // [B], of the metric
+  std::vector<std::vector<std::int64_t>> top_original, top_perturbed;  // [B]: positions in a folded map that are marked
+};
+
+class ExperimentContext {
+ public:
+  struct Folders {
+    std::string run, models, cells;
+  };
+  ExperimentContext(Scale scale, std::uint64_t seed, int threads, at::Device device, Folders folders);
+
+  const Scale scale;
+  const std::uint64_t seed;
+  const int threads;  // at least 1
+  const at::Device device;
+
+  bool quick() const { return scale == Scale::kQuick; }
+  // `quick`, `cpu` or `full`, by the scale.
+  template <class T>
+  T by_scale(T quick, T cpu, T full) const {
+    return scale == Scale::kQuick ? quick : scale == Scale::kCpu ? cpu : full;
+  }
+
+  // Null, and a note in the result, where the dataset's files are not there. Loaded once.
+  std::shared_ptr<const ExperimentData> dataset(const std::string& call, std::uint64_t split_seed = 0, std::int64_t fold = 0);
+
+  // Trains what is not in the models folder yet (train_many.h); in the order of `options`, whose folder, device, threads and
+  // progress are set here. The models are on the context's device.
+  std::vector<TrainedModel> train(const ExperimentData& data, std::vector<TrainOptions> options, const std::string& label);
+
+  // The jobs' results in their order: those kept from before, the others computed side by side. Numbers are as read back from the
+  // file: NaN is null.
+  std::vector<Json> compute(const std::string& label, const std::vector<Job>& jobs);
+  Json compute(const Job& job) { return compute(job.key, {job}).front(); }
+
+  // Writes arrays for the report to draw.
+  Panel panel(const std::string& title, const Schema& schema, const PanelSamples& samples);
+
+  // What a reader of the result must know; the same note once.
+  void note(const std::string& text);
+  const std::vector<std::string>& notes() const { return notes_; }
+  // For the manifest: datasets used, networks trained and kept from before, cells computed and kept.
+  Json facts() const;
+
+ private:
+  Folders folders_;
+  std::vector<std::pair<std::string, std::shared_ptr<const ExperimentData>>> datasets_;
+  std::vector<std::string> notes_;
+  std::int64_t trained_ = 0, models_kept_ = 0, computed_ = 0, cells_kept_ = 0;
+  std::int64_t panels_ = 0;
+};
+
+class Experiment {
+ public:
+  explicit Experiment(std::string name) : name_(std::move(name)) {}
+  virtual ~Experiment() = default;
+  virtual ExperimentResult run(ExperimentContext& context) const = 0;
+  const std::string& name() const { return name_; }  // canonical call
+
+ private:
+  std::string name_;
+};
+
+const Registry<Experiment>& experiments();
+
+// Names of the experiments that `text` asks for: itself, or all of a group ("r2et"). Throws kUsage when there is none.
+std::vector<std::string> experiments_of(const std::string& text);
+
+struct ReproduceOptions {
+  std::string experiment;  // call
+  Scale scale = Scale::kQuick;
+  std::uint64_t seed = 0;
+  int threads = 0;  // 0: one for each core
+  at::Device device = at::kCPU;
+  std::string folder;         // run folder, claimed here
+  std::string models, cells;  // empty: below the run folder
+};
+// Runs one experiment and writes results.json and manifest.json; a complete run is read instead. Returns results.json:
+//     {"kind": "experiment", "experiment", "scale", "seed", "title", "paper", "settings",
+//      "tables": [{"name", "caption", "keys", "columns", "rows": [{"keys": [...], "values": [{"value", "low", "high", "n",
+//                  "published"?, "chance"?, "between"?, "specific"?}]}]}],
+//      "figures": [{"name", "caption", "spec"?, "panels": [{"title", "arrays"}]}],
+//      "verdicts": [{"claim", "says", "verdict", "number", "low", "high", "seeds", "experiment", "scale", "why"}], "notes"}
+Json run_experiment(const ReproduceOptions& options);
+
+// Copies a complete run's small files: FOLDER/<paper>/<experiment>.json and .manifest.json, and makes
+// FOLDER/<paper>/verdicts.json again from all results that lie there.
+void keep_results(const std::string& run, const std::string& folder);
+
+}  // namespace holdfast

@@ -1,0 +1,33 @@
+// Numbers over several trained networks, and how well two orderings of methods agree.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "holdfast/experiment/reproduce.h"
+#include "holdfast/measure/statistics.h"
+
+namespace holdfast {
+
+// One number for each seed -> their mean with Student's 95 % interval; seeds where it is undefined are left out, and a single
+// seed has no interval.
+Value over_seeds(std::span<const double> per_seed);
+// The same for values of samples, by seed: means over samples, then over seeds. One seed: the bootstrap interval over its
+// samples.
+Value over_seeds(const std::vector<std::vector<double>>& samples_by_seed, std::uint64_t seed);
+// first - second, paired by seed; one seed: paired by sample.
+Value difference_over_seeds(const std::vector<std::vector<double>>& first, const std::vector<std::vector<double>>& second,
+                            std::uint64_t seed);
+
+// Mean of the values that are defined; NaN when there are none.
+double defined_mean(std::span<const double> values);
+
+// Numbers of a JSON array, null as NaN.
+std::vector<double> numbers(const Json& array);
+
+// Kendall's tau-b of published numbers and ours over methods, with a bootstrap interval over the methods; undefined ones are left
+// out.
+Correlation order_agreement(std::span<const double> published, std::span<const double> ours, std::uint64_t seed);
+
+}  // namespace holdfast

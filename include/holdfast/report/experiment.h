@@ -1,0 +1,21 @@
+// Results of experiments (`holdfast reproduce`) for reading: on the terminal, as Markdown, as pictures. Made from their files
+// alone.
+#pragma once
+
+#include <string>
+
+#include "holdfast/core/json.h"
+
+namespace holdfast {
+
+// results.json as `reproduce` prints it: tables with the paper's numbers beside ours, verdicts, notes.
+std::string experiment_text(const Json& results);
+
+// The page of a folder with the kept results of a paper (results/r2et): verdicts first, then every experiment. Throws kInput when
+// the folder holds no results.
+std::string results_markdown(const std::string& folder);
+
+// Draws the panels of a run's figures into RUN/figures/NAME_N.png, one row a sample.
+void write_figure_pictures(const std::string& run);
+
+}  // namespace holdfast

@@ -1,0 +1,78 @@
+// holdfast reproduce: tables and figures of papers.
+#include <cstdio>
+#include <memory>
+
+#include "command.h"
+#include "common.h"
+#include "holdfast/core/log.h"
+#include "holdfast/experiment/reproduce.h"
+#include "holdfast/report/experiment.h"
+#include "holdfast/report/html.h"
+
+namespace holdfast::cli {
+namespace {
+
+struct Flags {
+  CommonFlags common;
+  std::string experiment, scale = "quick", out, models, results;
+  bool json = false;
+};
+
+// A group's experiments have a folder each, and share networks and cells.
+ReproduceOptions options_of(const Flags& flags, const std::string& name, bool of_group) {
+  ReproduceOptions options{.experiment = name,
+                           .scale = parse_scale(flags.scale),
+                           .seed = static_cast<std::uint64_t>(flags.common.seed),
+                           .threads = flags.common.threads,
+                           .device = flags.common.torch_device(),
+                           .folder = flags.out,
+                           .models = flags.models};
+  if (of_group) {
+    options.folder += "/" + name.substr(name.find('/') + 1);
+    options.cells = flags.out + "/cells";
+    if (options.models.empty()) options.models = flags.out + "/models";
+  }
+  return options;
+}
+
+void run(const Flags& flags) {
+  flags.common.apply();
+  const std::vector<std::string> names = experiments_of(flags.experiment);
+  const bool of_group = names.front() != flags.experiment;
+  for (const std::string& name : names) {
+    const ReproduceOptions options = options_of(flags, name, of_group);
+    if (of_group) log_info("{}", name);
+    const Json results = run_experiment(options);
+    write_figure_pictures(options.folder);
+    write_report({options.folder}, options.folder + "/report.html");
+    if (!flags.results.empty()) keep_results(options.folder, flags.results);
+    std::printf("%s\n", flags.json ? dump_json(results).c_str() : experiment_text(results).c_str());
+    log_info("report: {}/report.html", options.folder);
+  }
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& app, Outcome& outcome) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = add_command(
+      app, "reproduce", "Makes a table or a figure of a paper, with the paper's numbers beside ours and a verdict on its claims",
+      "holdfast reproduce r2et/bounds --scale quick --out runs/bounds");
+  command->add_option("EXPERIMENT", flags->experiment, "One of `holdfast list experiments`, or a group of them: r2et")
+      ->required();
+  command->add_option("--scale", flags->scale, "quick: minutes; cpu: an hour or two; full: the paper's setting, for a GPU")
+      ->check(CLI::IsMember({"quick", "cpu", "full"}))
+      ->capture_default_str();
+  command->add_option("--out", flags->out, "Run folder; an interrupted run in it goes on. A group has a folder in it for each")
+      ->required();
+  command->add_option("--models", flags->models, "Folder of trained networks, to share them between runs; default: inside --out");
+  command->add_option("--results", flags->results, "Also keep results, manifest and verdicts as small files below this folder");
+  command->add_flag("--json", flags->json, "Print results.json instead of the tables");
+  flags->common.add_to(*command);
+  command->callback([flags, &outcome] {
+    outcome.when_interrupted = "finished networks and cells are kept: run the same command again to go on";
+    run(*flags);
+  });
+}
+
+}  // namespace holdfast::cli

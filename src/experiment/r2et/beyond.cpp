@@ -1,0 +1,112 @@
+// r2et/beyond: table 1 again under `gauntlet`, with the weights chosen by er and with those chosen by gauntlet: which of the
+// paper's orderings survive a strong attack? Our pair hinge is a row more.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "experiments.h"
+#include "orderings.h"
+#include "zoo.h"
+
+namespace holdfast::r2et {
+namespace {
+
+const MethodInfo kInfo{.name = "r2et/beyond", .summary = "table 1 under gauntlet: which orderings survive", .citation = kPaper};
+
+struct Attacked {
+  std::vector<Entry> by_er, by_gauntlet;  // chosen by
+  Cells er, strong, chosen_strong;        // er and gauntlet on the first, gauntlet on the second
+};
+
+Ordering ordering_of(const Setting& setting, const std::vector<Entry>& entries, const Cells& cells, const char* field) {
+  Ordering ordering{.setting = setting};
+  for (std::size_t i = 0; i < entries.size(); ++i) ordering.add(entries[i], metric_values(cells[i], field), "er");
+  return ordering;
+}
+
+class Beyond final : public Experiment {
+ public:
+  explicit Beyond(const Options& options) : Experiment(options.canonical()) {}
+
+  ExperimentResult run(ExperimentContext& context) const override {
+    ExperimentResult result{.title = "The paper's orderings under a strong attack", .paper = kPaper};
+    result.settings["choice"] = std::string(kChoiceRule) + "; once with er and once with gauntlet(effort=light)";
+    ResultTable table{.name = "P@k",
+                      .caption =
+                          "er (last iterate that keeps the class) and gauntlet on networks with weights chosen by er; gauntlet "
+                          "on those chosen by gauntlet.",
+                      .keys = {"dataset", "method", "weights by er", "weights by gauntlet"},
+                      .columns = {"er", "gauntlet", "gauntlet, chosen by it", "distinct top sets", "AUC"}};
+    ResultTable orders{.name = "orderings",
+                       .caption =
+                           "Kendall's tau over methods: of gauntlet with er, with the paper's numbers, and of `specific` under "
+                           "gauntlet with P@k under er.",
+                       .keys = {"dataset", "best, er", "best, gauntlet", "most specific"},
+                       .columns = {"with er", "with the paper", "specific with er"}};
+    std::vector<Ordering> strong;
+    for (const Setting& setting : settings(context, Which::kAll)) {
+      if (setting.dataset == "CIFAR-10" && context.scale != Scale::kFull) {
+        context.note("CIFAR-10 is left out of r2et/beyond at this scale: gauntlet on resnet9 takes hours on a CPU");
+        continue;
+      }
+      const Attacked all = attack(context, setting);
+      if (all.by_er.empty()) continue;
+      result.settings["weights"][setting.name()] = {{"er", chosen_weights(all.by_er)},
+                                                    {"gauntlet", chosen_weights(all.by_gauntlet)}};
+      add_rows(table, setting, all, context.seed);
+      const Ordering weak = ordering_of(setting, all.by_er, all.er, "values");
+      const Ordering hard = ordering_of(setting, all.by_gauntlet, all.chosen_strong, "values");
+      const Ordering specific = ordering_of(setting, all.by_gauntlet, all.chosen_strong, "specific");
+      const auto any = [](const Method&) { return true; };
+      const Method* most_specific = best(specific, any);
+      orders.add(
+          {setting.name(), best(weak, any)->name, best(hard, any)->name, most_specific == nullptr ? "-" : most_specific->name},
+          {agreement(weak, hard, context.seed), agreement(hard, as_printed, context.seed),
+           agreement(weak, specific, context.seed)});
+      strong.push_back(hard);
+    }
+    result.tables = {table, orders};
+    if (!strong.empty()) result.verdicts = {judge_best(strong, "gauntlet"), judge_hessian_only(strong, "gauntlet", context.seed)};
+    return result;
+  }
+
+ private:
+  static Attacked attack(ExperimentContext& context, const Setting& setting) {
+    Attacked all{.by_er = zoo(context, setting, all_methods(), Chooser::kEr),
+                 .by_gauntlet = zoo(context, setting, all_methods(), Chooser::kGauntlet),
+                 .er = {},
+                 .strong = {},
+                 .chosen_strong = {}};
+    const std::string gauntlet = setting.tabular && !context.quick() ? "gauntlet" : "gauntlet(effort=light)";
+    const auto cells = [&](const std::vector<Entry>& entries, const std::string& attack, Select select) {
+      return compute(context, fmt::format("{}: {}", setting.name(), attack), entries,
+                     [&](const Member& member) { return attack_cell(setting, member, attack, select, context.seed); });
+    };
+    all.er = cells(all.by_er, setting.er(), Select::kLast);
+    all.strong = cells(all.by_er, gauntlet, Select::kWorst);
+    all.chosen_strong = cells(all.by_gauntlet, gauntlet, Select::kWorst);
+    return all;
+  }
+
+  static void add_rows(ResultTable& table, const Setting& setting, const Attacked& all, std::uint64_t seed) {
+    for (std::size_t i = 0; i < all.by_er.size(); ++i) {
+      Value er = attacked_value(all.er[i], seed), chosen = attacked_value(all.chosen_strong[i], seed);
+      er.published = published("er", all.by_er[i].method->paper, setting.dataset);
+      er.chance = er.between = er.specific = std::nullopt;
+      std::vector<double> sets;
+      for (const Json& cell : all.chosen_strong[i]) sets.push_back(cell.at("metrics")[0].at("distinct_top_sets").get<double>());
+      Value strong = attacked_value(all.strong[i], seed);
+      strong.chance = std::nullopt;
+      table.add({setting.name(), all.by_er[i].method->name, all.by_er[i].weights, all.by_gauntlet[i].weights},
+                {er, strong, chosen, over_seeds(sets), plain_value(all.chosen_strong[i], "auc", seed)});
+    }
+  }
+};
+
+}  // namespace
+
+void add_beyond(Registry<Experiment>& registry) {
+  registry.add<Beyond>(kInfo);
+}
+
+}  // namespace holdfast::r2et

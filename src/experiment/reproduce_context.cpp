@@ -1,0 +1,147 @@
+// What an experiment's work goes through: datasets, trainings and cells, each kept by its key.
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
+#include "holdfast/core/log.h"
+#include "holdfast/core/progress.h"
+#include "holdfast/core/tensor.h"
+#include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/experiment/reproduce.h"
+#include "holdfast/train/train_many.h"
+
+namespace holdfast {
+namespace {
+
+std::string hashed(const std::string& key) {
+  return sha256_hex(as_bytes(key)).substr(0, 24);
+}
+
+// One for each core; a device runs one piece of work at a time.
+int threads_on(at::Device device, int asked) {
+  if (asked > 0) return asked;
+  return device.is_cpu() ? std::max(1, static_cast<int>(std::thread::hardware_concurrency())) : 1;
+}
+
+Json read_kept(const std::string& path, const std::string& key) {
+  const Json kept = read_json(path);
+  if (kept.value("key", "") != key) input_error("{} is not what its name says; remove it and run again", path);
+  return kept.at("value");
+}
+
+// The same wherever the run folder lies.
+std::string without_folder(std::string text, const std::string& folder) {
+  for (std::size_t at = text.find(folder); at != std::string::npos; at = text.find(folder)) text.erase(at, folder.size());
+  return text;
+}
+
+}  // namespace
+
+ExperimentContext::ExperimentContext(Scale asked, std::uint64_t with_seed, int with_threads, at::Device on, Folders folders)
+    : scale(asked), seed(with_seed), threads(threads_on(on, with_threads)), device(on), folders_(std::move(folders)) {}
+
+std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::string& call, std::uint64_t split_seed,
+                                                                 std::int64_t fold) {
+  const std::string key = fmt::format("{}, split {}, fold {}", datasets().options(call).canonical(), split_seed, fold);
+  for (const auto& [known, data] : datasets_) {
+    if (known == key) return data;
+  }
+  const LoadContext load{.seed = split_seed, .fold = fold};
+  const auto loader = datasets().make(call);
+  std::shared_ptr<const ExperimentData> data;
+  if (!loader->source().files.empty() && loader->found_at(load).empty()) {
+    note(fmt::format("{} is left out: its files are not in the data folder", datasets().options(call).canonical()));
+    log_warning("{}", notes_.back());
+  } else {
+    data = std::make_shared<const ExperimentData>(ExperimentData{load_dataset(call, load), key});
+    for (const std::string& text : data->data.notes) note(fmt::format("{}: {}", data->data.name, text));
+  }
+  datasets_.emplace_back(key, data);
+  return data;
+}
+
+std::vector<TrainedModel> ExperimentContext::train(const ExperimentData& data, std::vector<TrainOptions> options,
+                                                   const std::string& label) {
+  std::vector<TrainedModel> trained(options.size());
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const std::string settings = to_json(resolved(data.data, options[i])).dump();
+    trained[i].key = data.key + "; " + without_folder(settings, folders_.models + "/");
+    options[i].folder = folders_.models + "/" + hashed(trained[i].key);
+    options[i].device = device;
+    options[i].threads = threads;
+    (file_exists(options[i].folder + "/model.safetensors") ? models_kept_ : trained_) += 1;
+  }
+  std::vector<TrainResult> results = train_many(data.data, options, threads, label);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    trained[i].result = std::move(results[i]);
+    auto model = make_model(trained[i].result.network.to(device), data.data.schema.layout);
+    model->set_name(options[i].recipe);
+    trained[i].model = std::move(model);
+  }
+  return trained;
+}
+
+std::vector<Json> ExperimentContext::compute(const std::string& label, const std::vector<Job>& jobs) {
+  make_folders(folders_.cells);
+  std::map<std::string, std::size_t> first;  // jobs of one key are one job
+  std::vector<std::size_t> missing;
+  const auto path = [&](const Job& job) { return folders_.cells + "/" + hashed(job.key) + ".json"; };
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (!first.emplace(jobs[i].key, i).second) continue;
+    file_exists(path(jobs[i])) ? void(++cells_kept_) : missing.push_back(i);
+  }
+  if (!missing.empty()) {
+    Progress progress(label, static_cast<std::int64_t>(missing.size()), "cells");
+    for_each_tile(static_cast<std::int64_t>(missing.size()), 1, threads, [&](const Tile& tile) {
+      const Job& job = jobs[missing[static_cast<std::size_t>(tile.index)]];
+      write_json(path(job), {{"key", job.key}, {"value", job.compute()}});
+      progress.advance();
+    });
+    computed_ += static_cast<std::int64_t>(missing.size());
+  }
+  std::vector<Json> results;
+  for (const Job& job : jobs) results.push_back(read_kept(path(job), job.key));
+  return results;
+}
+
+Panel ExperimentContext::panel(const std::string& title, const Schema& schema, const PanelSamples& samples) {
+  const Panel panel{title, fmt::format("arrays/{:04}", panels_++)};
+  const std::string folder = folders_.run + "/" + panel.arrays;
+  make_folders(folder);
+  write_tensor(folder + "/inputs.npy", samples.inputs);
+  write_tensor(folder + "/perturbed.npy", samples.perturbed);
+  write_tensor(folder + "/original_maps.npy", samples.original_maps);
+  write_tensor(folder + "/perturbed_maps.npy", samples.perturbed_maps);
+  write_json(folder + "/schema.json", to_json(schema));
+  Json list = Json::array();
+  for (std::size_t i = 0; i < samples.ids.size(); ++i) {
+    list.push_back({{"sample", samples.ids[i]},
+                    {"label", samples.labels.empty() ? Json() : Json(samples.labels[i])},
+                    {"prediction", samples.predictions[i]},
+                    {"value", samples.values[i]},
+                    {"top_original", samples.top_original[i]},
+                    {"top_perturbed", samples.top_perturbed[i]}});
+  }
+  write_json(folder + "/samples.json", list);
+  return panel;
+}
+
+void ExperimentContext::note(const std::string& text) {
+  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
+}
+
+Json ExperimentContext::facts() const {
+  Json used = Json::array();
+  for (const auto& [key, data] : datasets_) {
+    used.push_back({{"name", key}, {"samples", data ? Json(data->data.inputs.size(0)) : Json()}});
+  }
+  return {{"datasets", used},
+          {"models", {{"trained", trained_}, {"kept", models_kept_}}},
+          {"cells", {{"computed", computed_}, {"kept", cells_kept_}}}};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,152 @@
+// A run of an experiment: claims its folder, and writes results.json and manifest.json.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
+#include "holdfast/core/log.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/experiment/reproduce.h"
+#include "holdfast/experiment/run_folder.h"
+
+namespace holdfast {
+namespace {
+
+Json optional_json(const std::optional<double>& number) {
+  return number ? Json(*number) : Json();
+}
+
+Json table_json(const ResultTable& table) {
+  Json rows = Json::array();
+  for (const ResultTable::Row& row : table.rows) {
+    Json values = Json::array();
+    for (const Value& value : row.values) values.push_back(to_json(value));
+    rows.push_back({{"keys", row.keys}, {"values", values}});
+  }
+  return {{"name", table.name}, {"caption", table.caption}, {"keys", table.keys}, {"columns", table.columns}, {"rows", rows}};
+}
+
+Json figure_json(const Figure& figure) {
+  Json panels = Json::array();
+  for (const Panel& panel : figure.panels) panels.push_back({{"title", panel.title}, {"arrays", panel.arrays}});
+  Json json{{"name", figure.name}, {"caption", figure.caption}, {"panels", panels}};
+  if (!figure.spec.is_null()) json["spec"] = figure.spec;
+  return json;
+}
+
+Json verdict_json(const Verdict& verdict, const std::string& experiment, Scale scale) {
+  return {{"claim", verdict.claim},
+          {"says", verdict.says},
+          {"verdict", verdict.verdict},
+          {"number", optional_json(verdict.number)},
+          {"low", optional_json(verdict.low)},
+          {"high", optional_json(verdict.high)},
+          {"seeds", verdict.seeds},
+          {"experiment", experiment},
+          {"scale", to_string(scale)},
+          {"why", verdict.why}};
+}
+
+template <class Item, class Convert>
+Json array_of(const std::vector<Item>& items, Convert convert) {
+  Json array = Json::array();
+  for (const Item& item : items) array.push_back(convert(item));
+  return array;
+}
+
+Json results_json(const ReproduceOptions& options, const std::string& name, const ExperimentResult& result,
+                  const std::vector<std::string>& notes) {
+  const auto with_name = [&](const Verdict& verdict) { return verdict_json(verdict, name, options.scale); };
+  return {{"kind", "experiment"},
+          {"experiment", name},
+          {"scale", to_string(options.scale)},
+          {"seed", options.seed},
+          {"title", result.title},
+          {"paper", result.paper},
+          {"settings", result.settings},
+          {"tables", array_of(result.tables, table_json)},
+          {"figures", array_of(result.figures, figure_json)},
+          {"verdicts", array_of(result.verdicts, with_name)},
+          {"notes", notes}};
+}
+
+// The paper's folder and the experiment's file in it: {"r2et", "table1"}.
+std::pair<std::string, std::string> paper_and_part(const std::string& call) {
+  const std::string name = parse_method_call(call).name;
+  const std::size_t slash = name.find('/');
+  HOLDFAST_CHECK(slash != std::string::npos);
+  return {name.substr(0, slash), name.substr(slash + 1)};
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// All verdicts of a folder's results, by claim: R2 before R10.
+Json collected_verdicts(const std::string& folder) {
+  std::vector<Json> all;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string path = entry.path().string();
+    if (!ends_with(path, ".json") || ends_with(path, ".manifest.json") || entry.path().filename() == "verdicts.json") continue;
+    for (const Json& verdict : read_json(path).at("verdicts")) all.push_back(verdict);
+  }
+  const auto order = [](const Json& verdict) {
+    const std::string claim = verdict.at("claim");
+    return std::tuple(claim.substr(0, 1), claim.size(), claim, verdict.at("experiment").get<std::string>());
+  };
+  std::sort(all.begin(), all.end(), [&](const Json& a, const Json& b) { return order(a) < order(b); });
+  return all;
+}
+
+}  // namespace
+
+Json run_experiment(const ReproduceOptions& options) {
+  const auto experiment = experiments().make(options.experiment);
+  const Json identity{{"experiment", experiment->name()},
+                      {"scale", to_string(options.scale)},
+                      {"seed", options.seed},
+                      {"conditions", run_conditions(0, options.device, {})}};
+  const auto claim = claim_run_folder(options.folder, identity);
+  if (run_is_complete(options.folder)) {
+    log_info("{} holds this run already, complete", options.folder);
+    return read_json(options.folder + "/results.json");
+  }
+  const std::string started = utc_now();
+  const auto start = std::chrono::steady_clock::now();
+  ExperimentContext context(options.scale, options.seed, options.threads, options.device,
+                            {.run = options.folder,
+                             .models = options.models.empty() ? options.folder + "/models" : options.models,
+                             .cells = options.cells.empty() ? options.folder + "/cells" : options.cells});
+  const ExperimentResult result = experiment->run(context);
+  // Written and read again, so that a run that is read later says the same.
+  write_json(options.folder + "/results.json", results_json(options, experiment->name(), result, context.notes()));
+
+  Json manifest = machine_facts(options.threads, options.device.str());
+  manifest["kind"] = "experiment";
+  manifest["title"] = result.title;
+  manifest["command"] = {
+      "holdfast", "reproduce", experiment->name(), "--scale", to_string(options.scale), "--seed", std::to_string(options.seed)};
+  manifest["identity"] = identity;
+  manifest["seed"] = options.seed;
+  manifest["started"] = started;
+  manifest["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  manifest["settings"] = result.settings;
+  manifest.update(context.facts());
+  manifest["notes"] = context.notes();
+  write_json(options.folder + "/manifest.json", manifest);
+  remove_tiles(options.folder);
+  return read_json(options.folder + "/results.json");
+}
+
+void keep_results(const std::string& run, const std::string& folder) {
+  const Json results = read_json(run + "/results.json");
+  const auto [paper, part] = paper_and_part(results.at("experiment"));
+  const std::string place = folder + "/" + paper;
+  make_folders(place);
+  write_json(place + "/" + part + ".json", results);
+  write_json(place + "/" + part + ".manifest.json", read_json(run + "/manifest.json"));
+  write_json(place + "/verdicts.json", collected_verdicts(place));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,87 @@
+#include "holdfast/experiment/reproduce_statistics.h"
+
+#include <array>
+#include <cmath>
+
+namespace holdfast {
+namespace {
+
+// Student's 97.5 % quantile by degrees of freedom, from 1; the normal's beyond the table.
+double student_quantile(std::size_t freedom) {
+  static constexpr std::array<double, 30> kTable{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+                                                 2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+                                                 2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
+  return freedom <= kTable.size() ? kTable[freedom - 1] : 1.960;
+}
+
+std::vector<double> defined(std::span<const double> values) {
+  std::vector<double> result;
+  for (const double value : values) {
+    if (!std::isnan(value)) result.push_back(value);
+  }
+  return result;
+}
+
+Value from_interval(const Interval& interval) {
+  Value value{.value = interval.mean, .count = interval.count};
+  if (interval.count > 1) {
+    value.low = interval.low;
+    value.high = interval.high;
+  }
+  return value;
+}
+
+}  // namespace
+
+double defined_mean(std::span<const double> values) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const double value : values) {
+    if (std::isnan(value)) continue;
+    sum += value;
+    ++count;
+  }
+  return count == 0 ? std::nan("") : sum / static_cast<double>(count);
+}
+
+std::vector<double> numbers(const Json& array) {
+  std::vector<double> values;
+  for (const Json& number : array) values.push_back(number.is_null() ? std::nan("") : number.get<double>());
+  return values;
+}
+
+Value over_seeds(std::span<const double> per_seed) {
+  const std::vector<double> values = defined(per_seed);
+  const double mean = defined_mean(values);
+  Value result{.value = mean, .count = static_cast<std::int64_t>(values.size())};
+  if (values.size() < 2) return result;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const double freedom = static_cast<double>(values.size() - 1);
+  const double half = student_quantile(values.size() - 1) * std::sqrt(squares / freedom / static_cast<double>(values.size()));
+  result.low = mean - half;
+  result.high = mean + half;
+  return result;
+}
+
+Value over_seeds(const std::vector<std::vector<double>>& samples_by_seed, std::uint64_t seed) {
+  if (samples_by_seed.size() == 1) return from_interval(mean_interval(samples_by_seed.front(), seed));
+  std::vector<double> means;
+  for (const std::vector<double>& samples : samples_by_seed) means.push_back(defined_mean(samples));
+  return over_seeds(means);
+}
+
+Value difference_over_seeds(const std::vector<std::vector<double>>& first, const std::vector<std::vector<double>>& second,
+                            std::uint64_t seed) {
+  HOLDFAST_CHECK(first.size() == second.size());
+  if (first.size() == 1) return from_interval(compare_paired(first[0], second[0], seed).difference);
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < first.size(); ++i) differences.push_back(defined_mean(first[i]) - defined_mean(second[i]));
+  return over_seeds(differences);
+}
+
+Correlation order_agreement(std::span<const double> published, std::span<const double> ours, std::uint64_t seed) {
+  return correlate(CorrelationKind::kKendall, published, ours, seed);
+}
+
+}  // namespace holdfast

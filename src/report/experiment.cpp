@@ -1,0 +1,190 @@
+#include "holdfast/report/experiment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
+#include "holdfast/report/text_table.h"
+
+namespace holdfast {
+namespace {
+
+// What may stand beside a value, and the head of its column.
+constexpr std::pair<const char*, const char*> kLevels[] = {
+    {"published", "paper"}, {"chance", "chance"}, {"between", "between"}, {"specific", "specific"}};
+
+struct TextTable {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+};
+
+// Shares with three digits; anything large with four that count.
+std::string number(const Json& value) {
+  if (!value.is_number()) return "-";
+  const double plain = value.get<double>();
+  return std::abs(plain) < 10 ? fmt::format("{:.3f}", plain) : fmt::format("{:.4g}", plain);
+}
+
+std::string with_interval(const Json& value, const char* key = "value") {
+  const std::string mean = number(value.at(key));
+  return value.at("low").is_number() ? fmt::format("{} [{}, {}]", mean, number(value.at("low")), number(value.at("high"))) : mean;
+}
+
+bool column_has(const Json& table, std::size_t column, const char* level) {
+  const Json& rows = table.at("rows");
+  return std::any_of(rows.begin(), rows.end(), [&](const Json& row) { return row.at("values")[column].contains(level); });
+}
+
+// Every column of numbers with the levels that any of its values has beside it.
+TextTable flatten(const Json& table) {
+  TextTable text;
+  text.header = table.at("keys").get<std::vector<std::string>>();
+  const std::vector<std::string> columns = table.at("columns");
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    text.header.push_back(columns[i]);
+    for (const auto& [level, head] : kLevels) {
+      if (column_has(table, i, level)) text.header.emplace_back(head);
+    }
+  }
+  for (const Json& row : table.at("rows")) {
+    std::vector<std::string> cells = row.at("keys");
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const Json& value = row.at("values")[i];
+      cells.push_back(with_interval(value));
+      for (const auto& [level, head] : kLevels) {
+        if (column_has(table, i, level)) cells.push_back(value.contains(level) ? number(value.at(level)) : "-");
+      }
+    }
+    text.rows.push_back(std::move(cells));
+  }
+  return text;
+}
+
+TextTable verdict_table(const Json& verdicts, bool with_experiment) {
+  TextTable table{.header = {"claim", "it says", "verdict", "number", "seeds"}, .rows = {}};
+  if (with_experiment) table.header.emplace_back("experiment");
+  table.header.emplace_back("why");
+  for (const Json& verdict : verdicts) {
+    std::vector<std::string> row{verdict.at("claim"), verdict.at("says"), verdict.at("verdict"), with_interval(verdict, "number"),
+                                 std::to_string(verdict.at("seeds").get<int>())};
+    if (with_experiment)
+      row.push_back(fmt::format("{} ({})", verdict.at("experiment").get<std::string>(), verdict.at("scale").get<std::string>()));
+    row.push_back(verdict.at("why"));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// A bar would end the cell.
+std::string escaped(const std::string& cell) {
+  std::string result;
+  for (const char letter : cell) result += letter == '|' ? std::string("\\|") : std::string(1, letter);
+  return result;
+}
+
+std::string markdown(const TextTable& table) {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string text = "|";
+    for (const std::string& cell : cells) text += " " + escaped(cell) + " |";
+    return text + "\n";
+  };
+  std::string text = line(table.header) + "|";
+  for (std::size_t i = 0; i < table.header.size(); ++i) text += "---|";
+  text += "\n";
+  for (const std::vector<std::string>& row : table.rows) text += line(row);
+  return text;
+}
+
+// "`epochs` 300": lists and objects as JSON.
+std::string setting(const std::string& name, const Json& value) {
+  return fmt::format("{}: {}", name, value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+std::string experiment_markdown(const Json& results, const Json& manifest) {
+  const Json& hardware = manifest.at("hardware");
+  std::string text =
+      fmt::format("## {}: {}\n\n", results.at("experiment").get<std::string>(), results.at("title").get<std::string>());
+  text += fmt::format("`{}`; {:.0f} s, {} threads ({}), {}, torch {}.\n\n",
+                      fmt::join(manifest.at("command").get<std::vector<std::string>>(), " "),
+                      manifest.at("seconds").get<double>(), hardware.at("threads").get<int>(),
+                      hardware.at("device").get<std::string>(), manifest.at("started").get<std::string>().substr(0, 10),
+                      manifest.at("versions").at("torch").get<std::string>());
+  for (const auto& [name, value] : results.at("settings").items()) text += "- " + setting(name, value) + "\n";
+  for (const Json& table : results.at("tables")) {
+    text += fmt::format("\n**{}.** {}\n\n{}", table.at("name").get<std::string>(), table.at("caption").get<std::string>(),
+                        markdown(flatten(table)));
+  }
+  for (const Json& figure : results.at("figures")) {
+    text += fmt::format("\n**{}** (drawn in the run's report.html). {}\n", figure.at("name").get<std::string>(),
+                        figure.at("caption").get<std::string>());
+  }
+  if (!results.at("notes").empty()) text += "\nNotes:\n";
+  for (const Json& note : results.at("notes")) text += "- " + note.get<std::string>() + "\n";
+  return text + "\n";
+}
+
+// Tables first, then figures, then the rest.
+std::vector<std::string> result_files(const std::string& folder) {
+  std::vector<std::string> names;
+  if (!folder_exists(folder)) input_error("{}: there is no such folder", folder);
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::filesystem::path& path = entry.path();
+    if (path.extension() == ".json" && path.stem().extension() != ".manifest" && path.stem() != "verdicts")
+      names.push_back(path.stem().string());
+  }
+  const auto order = [](const std::string& name) {
+    return std::tuple(name.starts_with("table") ? 0 : name.starts_with("fig") ? 1 : 2, name);
+  };
+  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) { return order(a) < order(b); });
+  if (names.empty()) input_error("{}: no results lie here; `holdfast reproduce ... --results FOLDER` puts them", folder);
+  return names;
+}
+
+}  // namespace
+
+std::string experiment_text(const Json& results) {
+  std::string text = fmt::format("{}: {} ({} scale)\n", results.at("experiment").get<std::string>(),
+                                 results.at("title").get<std::string>(), results.at("scale").get<std::string>());
+  for (const Json& table : results.at("tables")) {
+    const TextTable flat = flatten(table);
+    text += fmt::format("\n{}: {}\n{}", table.at("name").get<std::string>(), table.at("caption").get<std::string>(),
+                        text_table(flat.header, flat.rows));
+  }
+  if (!results.at("verdicts").empty()) text += "\n";
+  for (const Json& verdict : results.at("verdicts")) {
+    text += fmt::format("{} {} ({}): {}; {}\n", verdict.at("claim").get<std::string>(), verdict.at("verdict").get<std::string>(),
+                        with_interval(verdict, "number"), verdict.at("says").get<std::string>(),
+                        verdict.at("why").get<std::string>());
+  }
+  for (const Json& note : results.at("notes")) text += fmt::format("note: {}\n", note.get<std::string>());
+  return text;
+}
+
+std::string results_markdown(const std::string& folder) {
+  const std::vector<std::string> names = result_files(folder);
+  const std::string paper = std::filesystem::path(folder).lexically_normal().filename().string();
+  std::string text = fmt::format(
+      "# {0}: claims and results\n\nThis page is made from `results/{0}` by `holdfast report results/{0} --out docs/{0}.md`; do "
+      "not edit "
+      "it.\nIntervals are 95 %: over seeds where networks were trained, else over samples. \"paper\" is the published "
+      "number.\n\n",
+      paper);
+  try {
+    text += "## Verdicts\n\n" + markdown(verdict_table(read_json(folder + "/verdicts.json"), true)) + "\n";
+    for (const std::string& name : names) {
+      text += experiment_markdown(read_json(folder + "/" + name + ".json"), read_json(folder + "/" + name + ".manifest.json"));
+    }
+  } catch (const Json::exception& error) {
+    input_error("{}: a file is not of an experiment of this version: {}", folder, error.what());
+  }
+  text.pop_back();
+  return text;
+}
+
+}  // namespace holdfast

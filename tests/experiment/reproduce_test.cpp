@@ -1,0 +1,124 @@
+// The framework of experiments: what is finished is kept, by its key, and read back as it was.
+#include "holdfast/experiment/reproduce.h"
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "holdfast/core/files.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/experiment/reproduce_statistics.h"
+#include "support/errors.h"
+#include "support/temp_folder.h"
+
+namespace holdfast {
+namespace {
+
+ExperimentContext context_in(const std::string& folder, int threads = 2) {
+  return {Scale::kQuick, 0, threads, at::kCPU, {.run = folder, .models = folder + "/models", .cells = folder + "/cells"}};
+}
+
+TEST(ExperimentContext, AFinishedCellIsNotComputedAgain) {
+  const TempFolder folder;
+  std::atomic<int> calls = 0;
+  const auto job = [&](const std::string& key, double number) {
+    return Job{key, [&calls, number] {
+                 ++calls;
+                 return Json{{"number", number}};
+               }};
+  };
+  ExperimentContext first = context_in(folder.path());
+  first.compute("cells", {job("a", 1), job("b", 0.1)});
+  EXPECT_EQ(calls, 2);
+  // Another process, with one more cell and the old ones in another order.
+  ExperimentContext second = context_in(folder.path());
+  const std::vector<Json> results = second.compute("cells", {job("b", 7), job("c", 3), job("a", 7), job("c", 3)});
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(results[0].at("number"), 0.1);
+  EXPECT_EQ(results[1].at("number"), 3);
+  EXPECT_EQ(results[2].at("number"), 1);
+  EXPECT_EQ(results[3].at("number"), 3);
+  EXPECT_EQ(second.facts().at("cells"), (Json{{"computed", 1}, {"kept", 2}}));
+}
+
+TEST(ExperimentContext, ACellReadBackIsTheCellComputed) {
+  const TempFolder folder;
+  const Job job{"numbers", [] { return Json{1.0 / 3, std::nan(""), 1e-300}; }};
+  const std::string computed = context_in(folder.path()).compute(job).dump();
+  EXPECT_EQ(computed, context_in(folder.path()).compute(job).dump());
+  EXPECT_TRUE(std::isnan(numbers(Json::parse(computed))[1]));
+}
+
+TEST(ExperimentContext, AFailureStopsTheRunAndKeepsWhatWasDone) {
+  const TempFolder folder;
+  const Job good{"good", [] { return Json(1); }};
+  const Job bad{"bad", []() -> Json { failure("the disk is full"); }};
+  ExperimentContext context = context_in(folder.path(), 1);
+  EXPECT_ERROR(context.compute("cells", {good, bad}), kFailure, "the disk is full");
+  ExperimentContext next = context_in(folder.path(), 1);
+  next.compute("cells", {good});
+  EXPECT_EQ(next.facts().at("cells"), (Json{{"computed", 0}, {"kept", 1}}));
+}
+
+TEST(ExperimentContext, ADatasetThatIsNotThereIsANote) {
+  const TempFolder folder, empty;
+  ::setenv("HOLDFAST_DATA", empty.path().c_str(), 1);
+  ExperimentContext context = context_in(folder.path());
+  EXPECT_EQ(context.dataset("gtsrb"), nullptr);
+  EXPECT_EQ(context.dataset("gtsrb"), nullptr);
+  ASSERT_EQ(context.notes().size(), 1U);
+  EXPECT_NE(context.notes()[0].find("gtsrb is left out"), std::string::npos);
+}
+
+TEST(ExperimentContext, ATrainedNetworkIsReadAgainAndAnotherSeedIsNot) {
+  const TempFolder folder;
+  const TrainOptions options{.architecture = "mlp(hidden=4)", .epochs = 2};
+  ExperimentContext context = context_in(folder.path());
+  const auto data = context.dataset("synthetic(samples=60)");
+  const TrainedModel trained = context.train(*data, {options}, "train").front();
+  ExperimentContext again = context_in(folder.path());
+  const auto same_data = again.dataset("synthetic(samples=60)");
+  TrainOptions other = options;
+  other.seed = 1;
+  const std::vector<TrainedModel> both = again.train(*same_data, {options, other}, "train");
+  EXPECT_EQ(again.facts().at("models"), (Json{{"trained", 1}, {"kept", 1}}));
+  EXPECT_EQ(both[0].key, trained.key);
+  EXPECT_NE(both[1].key, trained.key);
+  const at::Tensor inputs = data->data.inputs.slice(0, 0, 5);
+  EXPECT_TRUE(at::equal(both[0].model->logits(inputs), trained.model->logits(inputs)));
+  EXPECT_FALSE(at::equal(both[1].model->logits(inputs), trained.model->logits(inputs)));
+}
+
+TEST(Experiments, AGroupThatIsNotKnownIsRefused) {
+  EXPECT_ERROR(experiments_of("r3et"), kUsage, "unknown experiment 'r3et'");
+}
+
+TEST(OverSeeds, IsStudentsInterval) {
+  // Mean 3, deviation sqrt(2.5), t(4) = 2.776: half width 2.776 * sqrt(2.5 / 5) = 1.963.
+  const Value value = over_seeds(std::vector<double>{1, 2, 3, 4, 5});
+  EXPECT_DOUBLE_EQ(value.value, 3);
+  EXPECT_NEAR(*value.high - 3, 2.776 * std::sqrt(0.5), 1e-12);
+  EXPECT_NEAR(3 - *value.low, 2.776 * std::sqrt(0.5), 1e-12);
+  EXPECT_EQ(value.count, 5);
+  EXPECT_FALSE(over_seeds(std::vector<double>{1, std::nan("")}).low);
+}
+
+TEST(OverSeeds, TakesMeansOfSamplesFirst) {
+  const Value value = over_seeds({{0, 1}, {1, 1, 1, std::nan("")}}, 0);
+  EXPECT_DOUBLE_EQ(value.value, 0.75);
+  EXPECT_EQ(value.count, 2);
+  const Value one = over_seeds({{0, 1, 0, 1}}, 0);
+  EXPECT_EQ(one.count, 4);
+  EXPECT_TRUE(one.low && *one.low < 0.5);
+}
+
+TEST(OverSeeds, PairsDifferencesBySeed) {
+  const Value value = difference_over_seeds({{2, 2}, {5, 5}, {9, 9}}, {{1, 1}, {4, 4}, {8, 8}}, 0);
+  EXPECT_DOUBLE_EQ(value.value, 1);
+  EXPECT_DOUBLE_EQ(*value.low, 1);  // every seed has the same difference although the seeds differ
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,69 @@
+// The page of an experiment: verdicts first, then tables with the paper's numbers beside ours, plots and pictures.
+import type { TopLevelSpec } from "vega-lite";
+import { chart } from "./chart";
+import type { ExperimentRun, ResultTable, ResultValue, Verdict } from "./data";
+import { h, number } from "./dom";
+import { card } from "./worst";
+import { table, type Column } from "./table";
+
+type Row = ResultTable["rows"][number];
+
+const LEVELS: [keyof ResultValue, string, string][] = [
+  ["published", "paper", "the number in the paper"],
+  ["chance", "chance", "what a random map scores"],
+  ["between", "between", "what maps of different samples score"],
+  ["specific", "specific", "where the value lies between another sample's map (0) and the own (1)"],
+];
+
+const digits = (value: number) => (Math.abs(value) < 10 ? value.toFixed(3) : value.toPrecision(4));
+const text = (value: number | null | undefined) => (value == null ? "–" : digits(value));
+const withInterval = (mean: number | null, low: number | null, high: number | null) =>
+  low == null || high == null ? text(mean) : `${text(mean)} [${text(low)}, ${text(high)}]`;
+
+function columns(result: ResultTable): Column<Row>[] {
+  const keys = result.keys.map((name, i): Column<Row> => ({ name, text: (row) => row.keys[i] }));
+  const values = result.columns.flatMap((name, i): Column<Row>[] => {
+    const cell = (row: Row) => row.values[i];
+    const own: Column<Row> = { name, text: (row) => withInterval(cell(row).value, cell(row).low, cell(row).high), value: (row) => cell(row).value };
+    const levels = LEVELS.filter(([level]) => result.rows.some((row) => cell(row)[level] != null))
+      .map(([level, head, help]): Column<Row> => ({ name: head, help, text: (row) => text(cell(row)[level]), value: (row) => cell(row)[level] }));
+    return [own, ...levels];
+  });
+  return [...keys, ...values];
+}
+
+const CLASSES: Record<string, string> = { "holds": "met", "does not hold": "missed" };
+
+function verdicts(list: Verdict[]): HTMLElement | null {
+  if (!list.length) return null;
+  return h("section", {}, h("h2", {}, "What becomes of the claims"), h("ul", { class: "gates" }, ...list.map((verdict) =>
+    h("li", { class: CLASSES[verdict.verdict] ?? "partly" }, h("strong", {}, `${verdict.claim} ${verdict.verdict}`),
+      `: ${verdict.says}. ${withInterval(verdict.number, verdict.low, verdict.high)}: ${verdict.why}`))));
+}
+
+function figures(run: ExperimentRun): HTMLElement[] {
+  return run.results.figures.map((figure) => h("section", {}, h("h2", {}, figure.name), h("p", {}, figure.caption),
+    figure.spec ? chart(figure.spec as unknown as TopLevelSpec, figure.caption) : null,
+    ...figure.panels.flatMap((panel) => [h("h3", {}, panel.title),
+      h("div", { class: "cards wide" }, ...run.panels[panel.arrays].map((sample) => card(sample, "value")))])));
+}
+
+function facts(run: ExperimentRun): HTMLElement {
+  const manifest = run.manifest as Record<string, any>;
+  const lines: [string, string][] = [
+    ["command", (manifest.command ?? []).join(" ")],
+    ["took", `${number(manifest.seconds, 1)} s on ${manifest.hardware?.cpu ?? "?"}, ${manifest.hardware?.threads ?? "?"} threads, ${manifest.hardware?.device ?? ""}`],
+    ["versions", `holdfast ${manifest.holdfast}, torch ${manifest.versions?.torch}`],
+    ...Object.entries(run.results.settings).map(([name, value]): [string, string] => [name, typeof value === "string" ? value : JSON.stringify(value)]),
+  ];
+  return h("section", {}, h("h2", {}, "How this was made"), ...run.results.notes.map((note) => h("p", { class: "note" }, note)),
+    h("dl", {}, ...lines.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
+}
+
+export function experimentPage(run: ExperimentRun): HTMLElement {
+  const results = run.results;
+  return h("main", {}, h("header", {}, h("h1", {}, results.title), h("p", {}, `${results.experiment}, ${results.scale} scale. ${results.paper}`)),
+    verdicts(results.verdicts),
+    ...results.tables.map((result) => h("section", {}, h("h2", {}, result.name), h("p", {}, result.caption), table(columns(result), result.rows))),
+    ...figures(run), facts(run), h("footer", {}, `Made by Holdfast ${run.manifest.holdfast ?? ""} from ${run.folder}.`));
+}
