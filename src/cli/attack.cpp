@@ -155,7 +155,7 @@ void run(const Flags& flags) {
   check_cell(task);
 
   const Json identity = identity_of(flags.subject, flags.attack, flags.common, {{"trace", flags.trace}});
-  const FolderLock lock = claim_attack_folder(flags.out);
+  const FolderClaim claim = claim_attack_folder(flags.out);
   CellResult result;
   {
     Progress progress(attack->name(), subject.inputs.size(0), "samples");

@@ -136,7 +136,7 @@ int run(const Flags& flags, const Outcome& outcome) {
   flags.common.apply();
   if (!flags.config.empty()) refuse_flags_beside_config(flags);
   const Request request = flags.config.empty() ? from_flags(flags) : from_config(flags);
-  const FolderLock lock = claim_run_folder(flags.out, request.identity);
+  const FolderClaim claim = claim_run_folder(flags.out, request.identity);
   const Json results = results_of(flags, request, outcome);
   if (!results.at("gates").empty()) write_atomic(flags.out + "/junit.xml", junit_xml(results));
   write_report({flags.out}, flags.out + "/report.html");

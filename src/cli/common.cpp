@@ -191,13 +191,12 @@ std::optional<std::pair<double, double>> AttackFlags::parsed_box() const {
   return std::pair(low, high);
 }
 
-void prepare_output_file(const std::string& path) {
+NewFolders prepare_output_file(const std::string& path) {
   if (path.empty()) usage_error("--out is empty; name the file to write");
   if (std::filesystem::is_directory(path)) usage_error("--out {}: is a folder; name the file to write", path);
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (folder.empty()) return;
   check_writable_folder(folder);
-  make_folders(folder);
+  return NewFolders(folder);
 }
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& example) {

@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "holdfast/attack/attack.h"
+#include "holdfast/core/new_folders.h"
 #include "holdfast/data/schema.h"
 #include "holdfast/experiment/cell.h"
 #include "holdfast/model/model.h"
@@ -73,8 +74,9 @@ struct AttackFlags {
   Select parsed_select() const { return select == "last" ? Select::kLast : Select::kWorst; }
 };
 
-// Before any work: makes the folder of an output file, or throws when it cannot be written to.
-void prepare_output_file(const std::string& path);
+// Before any work: makes the folder of an output file, which goes again if nothing is written; throws when it cannot be
+// written to.
+[[nodiscard]] NewFolders prepare_output_file(const std::string& path);
 
 // A subcommand with its summary and an example that runs from the repository's root.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& example);

@@ -103,6 +103,9 @@ void run_fetch(const Flags& flags) {
 void run_check(const Flags& flags) {
   const Source source = source_of(flags.name);
   const DatasetCheck check = check_dataset(source, data_folder());
+  const auto missing = [](const FileCheck& file) { return file.state == FileCheck::State::kMissing; };
+  if (std::all_of(check.files.begin(), check.files.end(), missing))
+    input_error("dataset {} is not in {}; get it with: holdfast data fetch {}", flags.name, check.folder, flags.name);
   for (const FileCheck& file : check.files) {
     const std::string line = file.message.empty() ? fmt::format("{}/{}: as published", check.folder, file.path) : file.message;
     std::printf("%s\n", line.c_str());
@@ -126,7 +129,8 @@ std::vector<std::vector<std::int64_t>> neighbors_by_correlation(const Dataset& d
 }
 
 void run_schema(const Flags& flags) {
-  if (!flags.out.empty()) prepare_output_file(flags.out);
+  std::optional<NewFolders> folders;
+  if (!flags.out.empty()) folders.emplace(prepare_output_file(flags.out));
   const Dataset data = load_dataset(flags.name);
   Schema schema = data.schema;
   if (flags.correlation) schema.neighbors = neighbors_by_correlation(data, *flags.correlation);
@@ -144,7 +148,7 @@ void run_export(const Flags& flags) {
   std::vector<std::int64_t> rows = data.rows(flags.part);
   if (flags.samples > 0 && flags.samples < static_cast<std::int64_t>(rows.size()))
     rows.resize(static_cast<std::size_t>(flags.samples));
-  for (const char* file : {"inputs.npy", "labels.npy", "schema.json"}) prepare_output_file(flags.out + "/" + file);
+  const NewFolders folders = prepare_output_file(flags.out + "/inputs.npy");
   write_tensor(flags.out + "/inputs.npy", data.inputs_of(rows));
   write_tensor(flags.out + "/labels.npy", data.labels_of(rows));
   write_json(flags.out + "/schema.json", to_json(data.schema));

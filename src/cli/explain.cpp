@@ -73,7 +73,7 @@ void write_pictures(const Flags& flags, const Subject& subject, const at::Tensor
 
 void run(const Flags& flags) {
   flags.common.apply();
-  prepare_output_file(flags.out);
+  const NewFolders folders = prepare_output_file(flags.out);
   if (!flags.png.empty()) check_writable_folder(flags.png);
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.explainer);
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());

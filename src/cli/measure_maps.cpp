@@ -27,7 +27,7 @@ std::vector<std::unique_ptr<Metric>> make_metrics(const std::vector<std::string>
 }
 
 at::Tensor read_maps(const std::string& path) {
-  const at::Tensor maps = read_inputs(path, {.keep_double = true});
+  const at::Tensor maps = read_inputs(path, {.keep_double = true, .what = "maps"});
   if (maps.dim() < 2) input_error("{}: has shape {}; maps [B, ...] are expected", path, to_string(maps.sizes().vec()));
   return maps;
 }
@@ -60,7 +60,7 @@ std::vector<std::int64_t> read_classes(const std::string& path, std::int64_t sam
 }
 
 std::string cell(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? fmt::format("{:.4f}", *value) : "-";
+  return value && std::isfinite(*value) ? fixed(*value, 4) : "-";
 }
 
 // Columns that say nothing about these metrics are left out.
@@ -83,7 +83,7 @@ std::string table_of(const std::vector<Assessment>& results) {
   for (const Assessment& result : results) {
     const Interval& value = result.value;
     std::vector<std::string> row{result.metric, cell(value.mean),
-                                 value.count < 2 ? "-" : fmt::format("[{:.4f}, {:.4f}]", value.low, value.high),
+                                 value.count < 2 ? "-" : fmt::format("[{}, {}]", fixed(value.low, 4), fixed(value.high, 4)),
                                  cell(value.median)};
     row.push_back((result.chance && !result.chance_is_exact ? "~" : "") + cell(result.chance));
     row.insert(row.end(), {cell(result.adjusted), cell(result.between)});
@@ -133,7 +133,8 @@ void MeasureMapsFlags::add_to(CLI::App& command) {
 
 void measure_maps(const MeasureMapsFlags& flags, const std::string& schema_path, const std::string& out,
                   const CommonFlags& common, bool json) {
-  if (!out.empty()) prepare_output_file(out);
+  std::optional<NewFolders> folders;
+  if (!out.empty()) folders.emplace(prepare_output_file(out));
   const std::vector<std::unique_ptr<Metric>> chosen = make_metrics(flags.metrics);
   const at::Tensor original = read_maps(flags.original), perturbed = read_maps(flags.perturbed);
   if (original.sizes() != perturbed.sizes()) {

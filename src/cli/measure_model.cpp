@@ -136,7 +136,8 @@ void MeasureModelFlags::add_to(CLI::App& command) {
 void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_flags, const CommonFlags& common, bool json) {
   common.apply();
   if (flags.measures.empty()) usage_error("--measure is required beside --model; `holdfast list measures` shows them");
-  if (!flags.out.empty()) prepare_output_file(flags.out);
+  std::optional<NewFolders> folders;
+  if (!flags.out.empty()) folders.emplace(prepare_output_file(flags.out));
   std::vector<std::unique_ptr<Measure>> chosen;
   for (const std::string& text : flags.measures) chosen.push_back(measures().make(text));
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.explainer);

@@ -97,4 +97,8 @@ void StreamWords::fill(std::uint64_t index, std::uint64_t first, std::span<std::
   std::memcpy(words.data() + done, rest, (words.size() - done) * sizeof(std::uint32_t));
 }
 
+void uniform_of(std::span<const std::uint32_t> words, float* numbers) {
+  for (std::size_t i = 0; i < words.size(); ++i) numbers[i] = uniform_of(words[i]);
+}
+
 }  // namespace holdfast

@@ -58,13 +58,13 @@ std::string position_of(std::int64_t index, at::IntArrayRef shape) {
 }
 
 // Throws for the first element of `values` that is not finite; `original` is what the file held.
-void check_finite(const at::Tensor& values, const at::Tensor& original, const std::string& path) {
+void check_finite(const at::Tensor& values, const at::Tensor& original, const std::string& path, const char* what) {
   if (all_finite(values)) return;
   const std::int64_t index = at::isfinite(values).logical_not().flatten().nonzero()[0].item<std::int64_t>();
   const double value = original.flatten()[index].item<double>();
   const std::string position = position_of(index, values.sizes());
   if (std::isfinite(value)) input_error("{}: element {} is {}, too large for float32", path, position, value);
-  input_error("{}: element {} is {}; inputs must be finite", path, position, value);
+  input_error("{}: element {} is {}; {} must be finite", path, position, value, what);
 }
 
 // Each row is made of the first `per_row` words of the stream of its id.
@@ -117,13 +117,13 @@ RawArray to_raw(const at::Tensor& tensor) {
 
 at::Tensor read_inputs(const std::string& path, const ReadOptions& options) {
   RawArray array = read_npy(path);
-  if (array.type == ElementType::kBool) input_error("{}: has bool elements; inputs must be numbers", path);
-  if (array.shape.empty()) input_error("{}: holds a single number; inputs need an axis of samples", path);
+  if (array.type == ElementType::kBool) input_error("{}: has bool elements; {} must be numbers", path, options.what);
+  if (array.shape.empty()) input_error("{}: holds a single number; {} need an axis of samples", path, options.what);
   if (array.count() == 0) input_error("{}: is empty, its shape is {}", path, to_string(array.shape));
   const at::Tensor original = to_tensor(std::move(array));
   const bool fits_float = original.is_floating_point() && original.scalar_type() != at::kDouble;
   const at::Tensor inputs = original.to(options.keep_double && !fits_float ? at::kDouble : at::kFloat);
-  if (!options.allow_non_finite) check_finite(inputs, original, path);
+  if (!options.allow_non_finite) check_finite(inputs, original, path, options.what);
   return inputs;
 }
 
@@ -159,10 +159,9 @@ at::Tensor random_normal(at::IntArrayRef sample_shape, const at::Tensor& ids, st
 }
 
 at::Tensor random_uniform(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose) {
-  return random_rows(sample_shape, ids, seed, purpose, c10::multiply_integers(sample_shape),
-                     [](std::span<const std::uint32_t> words, float* row, std::size_t size) {
-                       for (std::size_t i = 0; i < size; ++i) row[i] = uniform_of(words[i]);
-                     });
+  return random_rows(
+      sample_shape, ids, seed, purpose, c10::multiply_integers(sample_shape),
+      [](std::span<const std::uint32_t> words, float* row, std::size_t size) { uniform_of(words.first(size), row); });
 }
 
 bool all_finite(const at::Tensor& tensor) {

@@ -21,6 +21,7 @@
 #include "holdfast/core/files.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/log.h"
+#include "holdfast/core/new_folders.h"
 #include "holdfast/core/progress.h"
 #include "holdfast/data/verify.h"
 #include "holdfast/data/zip.h"
@@ -289,7 +290,7 @@ std::string FetchOptions::mirror_of_environment() {
 void fetch_file(const std::string& url, const std::string& target, const std::vector<std::string>& sha256,
                 const FetchOptions& options) {
   if (file_exists(target) && !sha256.empty() && accepted(sha256_of_file(target), sha256)) return;
-  if (const fs::path folder = fs::path(target).parent_path(); !folder.empty()) make_folders(folder.string());
+  const NewFolders folders(fs::path(target).parent_path().string());
   const std::string address = mirrored(url, options.mirror);
   PartFile part(target + ".part");
   if (sha256.empty()) part.clear();
@@ -315,7 +316,7 @@ std::vector<FetchedFile> fetch_dataset(const std::string& dataset, const Source&
     usage_error("dataset '{}' has no files to fetch: it is generated, or read from a path you give", dataset);
   const std::string folder = in_folder(data_folder, source.folder);
   if (!options.again && check_dataset(source, data_folder).good() && find_source(source, data_folder).folder == folder) return {};
-  make_folders(folder);
+  const NewFolders folders(folder);
   Archives archives(folder, options);
   std::vector<FetchedFile> fetched;
   for (const Source::File& file : source.files) {

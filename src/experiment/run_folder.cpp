@@ -4,6 +4,7 @@
 #include <ctime>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <torch/version.h>
@@ -52,12 +53,6 @@ void check_same(const Json& mine, const Json& theirs, const std::string& folder)
               first_difference(mine, theirs));
 }
 
-FolderLock take(const std::string& folder) {
-  check_writable_folder(folder);
-  make_folders(folder);
-  return FolderLock(folder);
-}
-
 // A run that was refused or stopped before anything was done has left its plan and no more.
 bool holds_a_plan_alone(const std::string& folder) {
   if (!file_exists(plan_path(folder))) return false;
@@ -73,8 +68,24 @@ void check_empty(const std::string& folder) {
 
 }  // namespace
 
-FolderLock claim_run_folder(const std::string& folder, const Json& identity) {
-  FolderLock lock = take(folder);
+FolderClaim::FolderClaim(const std::string& folder)
+    : folder_((check_writable_folder(folder), folder)), made_(folder), lock_(folder) {}
+
+FolderClaim::FolderClaim(FolderClaim&& other) noexcept
+    : folder_(std::exchange(other.folder_, {})), made_(std::move(other.made_)), lock_(std::move(other.lock_)) {}
+
+FolderClaim::~FolderClaim() {
+  // Before the lock is let go: from then on another may count on the folder.
+  std::error_code ignored;
+  if (!folder_.empty() && holds_a_plan_alone(folder_)) {
+    std::filesystem::remove(plan_path(folder_), ignored);
+    std::filesystem::remove(std::filesystem::path(plan_path(folder_)).parent_path(), ignored);
+  }
+  made_.remove_empty();
+}
+
+FolderClaim claim_run_folder(const std::string& folder, const Json& identity) {
+  FolderClaim claim(folder);
   if (holds_a_plan_alone(folder)) {
     write_json(plan_path(folder), identity);
   } else if (file_exists(plan_path(folder))) {
@@ -86,15 +97,15 @@ FolderLock claim_run_folder(const std::string& folder, const Json& identity) {
     make_folders(folder + "/tiles");
     write_json(plan_path(folder), identity);
   }
-  return lock;
+  return claim;
 }
 
-FolderLock claim_attack_folder(const std::string& folder) {
-  FolderLock lock = take(folder);
+FolderClaim claim_attack_folder(const std::string& folder) {
+  FolderClaim claim(folder);
   // result.json is written last and taken away first, so a folder with other files has no attack, or half of one.
   if (!file_exists(folder + "/result.json") && !file_exists(folder + "/perturbed.npy")) check_empty(folder);
   std::filesystem::remove(folder + "/result.json");
-  return lock;
+  return claim;
 }
 
 Json run_conditions(std::int64_t tile, at::Device device, const std::vector<std::string>& files) {

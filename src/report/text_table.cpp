@@ -30,7 +30,7 @@ std::string pad(const std::string& text, std::size_t width, bool right) {
 std::string number(const Json& row, const char* key, int digits = 3) {
   const auto found = row.find(key);
   if (found == row.end() || !found->is_number()) return "-";
-  return fmt::format("{:.{}f}", found->get<double>(), digits);
+  return fixed(found->get<double>(), digits);
 }
 
 std::string interval(const Json& row) {
@@ -40,6 +40,12 @@ std::string interval(const Json& row) {
 }
 
 }  // namespace
+
+std::string fixed(double value, int digits) {
+  std::string text = fmt::format("{:.{}f}", value, digits);
+  if (text.find_first_not_of("-0.") == std::string::npos && text.front() == '-') text.erase(0, 1);
+  return text;
+}
 
 std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> width;

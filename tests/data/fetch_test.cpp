@@ -277,6 +277,12 @@ TEST_F(FetchDataset, AMissingDatasetNamesTheCommandThatGetsIt) {
   EXPECT_ERROR(require_source("toy", source, data.path()), kInput, "get it with: holdfast data fetch toy");
 }
 
+TEST_F(FetchDataset, WithoutANetworkNoFolderIsLeft) {
+  options.mirror = "http://127.0.0.1:1";
+  EXPECT_ERROR(fetch_dataset("toy", source, data / "new", options), kFailure, "cannot download");
+  EXPECT_FALSE(folder_exists(data / "new"));
+}
+
 TEST_F(FetchDataset, WhatCannotBeDownloadedSaysWhere) {
   source.files[0].url.clear();
   source.files[1].url.clear();

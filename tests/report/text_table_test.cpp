@@ -6,6 +6,13 @@
 namespace holdfast {
 namespace {
 
+TEST(Fixed, WhatRoundsToZeroHasNoSign) {
+  EXPECT_EQ(fixed(-0.00004, 4), "0.0000");
+  EXPECT_EQ(fixed(-0.00006, 4), "-0.0001");
+  EXPECT_EQ(fixed(-0.0, 0), "0");
+  EXPECT_EQ(fixed(0.71, 3), "0.710");
+}
+
 TEST(TextTable, AlignsNumbersRightAndWordsLeftByCharacters) {
   EXPECT_EQ(text_table({"name", "n"}, {{"é", "10"}, {"ab", "9"}}),
             "name   n\n"

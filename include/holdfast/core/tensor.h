@@ -18,6 +18,7 @@ RawArray to_raw(const at::Tensor& tensor);
 struct ReadOptions {
   bool keep_double = false;       // float64 stays and integers become float64
   bool allow_non_finite = false;  // the caller counts them
+  const char* what = "inputs";    // for messages
 };
 // Reads X.npy as inputs: floating or integer types become float32. Refuses empty arrays and, naming the first, non-finite
 // values. Throws kInput.

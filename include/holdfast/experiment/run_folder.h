@@ -9,17 +9,32 @@
 
 #include "holdfast/core/folder_lock.h"
 #include "holdfast/core/json.h"
+#include "holdfast/core/new_folders.h"
 
 namespace holdfast {
 
+// A folder that is this process's own for as long as the claim lives. A claim under which nothing was done leaves nothing.
+class FolderClaim {
+ public:
+  explicit FolderClaim(const std::string& folder);
+  ~FolderClaim();
+  FolderClaim(FolderClaim&& other) noexcept;
+  FolderClaim& operator=(FolderClaim&&) = delete;
+
+ private:
+  std::string folder_;
+  NewFolders made_;
+  FolderLock lock_;
+};
+
 // Before any work: takes a new or empty folder, or one with the same identity, whose finished tiles are then used. The folder
-// is this process's while the lock is held. `identity` is what makes a run this run: resolved configuration, seed, tile,
+// is this process's while the claim lives. `identity` is what makes a run this run: resolved configuration, seed, tile,
 // checksums of the files it reads. Throws kUsage when the folder holds another run or other files, or another process has it.
-[[nodiscard]] FolderLock claim_run_folder(const std::string& folder, const Json& identity);
+[[nodiscard]] FolderClaim claim_run_folder(const std::string& folder, const Json& identity);
 
 // For a single attack: a new or empty folder, or one with the result of another attack, which goes. Throws kUsage when the folder
 // holds other things.
-[[nodiscard]] FolderLock claim_attack_folder(const std::string& folder);
+[[nodiscard]] FolderClaim claim_attack_folder(const std::string& folder);
 
 // The part of an identity that every run has: version, torch build, device and tile, on which bytes depend, and the checksums
 // of the files it reads (names that are no files are passed over).
