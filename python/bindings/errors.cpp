@@ -1,5 +1,8 @@
 #include "errors.h"
 
+#include <regex>
+#include <string>
+
 #include <torch/csrc/Exceptions.h>
 
 #include "holdfast/core/error.h"
@@ -24,13 +27,26 @@ PyObject* type_for(ErrorKind kind) {
   return PyExc_RuntimeError;
 }
 
+// The same sentences serve the command line: where they name one of its flags, "--baseline FILE", the argument is meant.
+std::string with_arguments(const std::string& message) {
+  static const std::regex flag("--([a-z]+)(-([a-z]+))?( FILE| NUMBER)?");
+  std::string text;
+  auto behind = message.begin();
+  for (std::sregex_iterator match(message.begin(), message.end(), flag), end; match != end; ++match) {
+    text.append(behind, (*match)[0].first);
+    text += (*match)[1].str() + ((*match)[2].matched ? "_" + (*match)[3].str() : "") + "=";
+    behind = (*match)[0].second;
+  }
+  return text.append(behind, message.end());
+}
+
 void translate(std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& own) {
     // The signal that interrupted us is still pending in Python: its handler raises KeyboardInterrupt itself.
     if (own.kind() == ErrorKind::kInterrupted && PyErr_CheckSignals() != 0) return;
-    PyErr_SetString(type_for(own.kind()), own.what());
+    PyErr_SetString(type_for(own.kind()), with_arguments(own.what()).c_str());
   } catch (const python_error&) {  // from Python code in a backward pass: autograd carried it here
     torch::translate_exception_to_python(error);
   } catch (const c10::Error&) {

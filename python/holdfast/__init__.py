@@ -12,7 +12,7 @@ tensors or NumPy arrays; results come back as what was given. The algorithms are
 and options: :func:`list` and :func:`describe` show them.
 """
 
-import torch  # noqa: F401  (its libraries must be loaded before ours)
+import torch as _torch  # noqa: F401  (its libraries must be loaded before ours)
 
 from ._attack import Attacked, Threat, attack
 from ._catalogue import describe

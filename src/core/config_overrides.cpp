@@ -46,6 +46,12 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// toml++'s messages read "Error while parsing value: could not determine value type".
+std::string reason(const std::string& message) {
+  static const std::string kOpening = "Error while ";
+  return one_line(message.starts_with(kOpening) ? message.substr(kOpening.size()) : message);
+}
+
 std::optional<toml::table> try_parse(const std::string& text, const std::string& source) {
   try {
     return toml::parse(text, source);
@@ -65,7 +71,7 @@ toml::table parse_toml(std::string_view text, const std::string& where) {
   try {
     return toml::parse(text, where);
   } catch (const toml::parse_error& error) {
-    usage_error("{}:{}: {}", where, error.source().begin.line, one_line(std::string(error.description())));
+    usage_error("{}:{}: not valid TOML: {}", where, error.source().begin.line, reason(std::string(error.description())));
   }
 }
 

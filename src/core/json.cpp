@@ -50,9 +50,9 @@ Json parse_json(const std::string& text, const std::string& where) {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
     // `byte` counts from 1 and points behind the offending letter.
-    input_error("{}:{}: {}", where, line_of(text, error.byte > 0 ? error.byte - 1 : 0), reason(error.what()));
+    input_error("{}:{}: not valid JSON: {}", where, line_of(text, error.byte > 0 ? error.byte - 1 : 0), reason(error.what()));
   } catch (const Json::out_of_range& error) {
-    input_error("{}: {}", where, reason(error.what()));
+    input_error("{}: not valid JSON: {}", where, reason(error.what()));
   }
 }
 

@@ -35,6 +35,14 @@ ExplainedBatch explain_tile(const ExplainJob& job, const Reference& reference, c
           .gauge_share = kept(explanation.gauge_share)};
 }
 
+// What a Network does to one sample it does to each; others are tried.
+void check_first(const ExplainJob& job, const at::Tensor& alone, const ExplainedBatch& part, const Tile& tile) {
+  check_same_logits(job.model, alone, part.logits[0]);
+  if (job.model.network() == nullptr)
+    check_among_extremes(job.model,
+                         inputs_for(job.inputs, {.begin = 0, .end = std::min<std::int64_t>(tile.size(), 3)}, job.model), alone);
+}
+
 ExplainedBatch join(const std::vector<ExplainedBatch>& parts) {
   ExplainedBatch whole;
   for (at::Tensor ExplainedBatch::*field : {&ExplainedBatch::maps, &ExplainedBatch::log_scale, &ExplainedBatch::logits,
@@ -89,7 +97,7 @@ ExplainedBatch explain_all(const ExplainJob& job, const TileOptions& tiles, Prog
   for_each_tile(samples, size, threads_for(job.model, tiles.threads), [&](const Tile& tile) {
     ExplainedBatch& part = parts[static_cast<std::size_t>(tile.index)];
     part = explain_tile(job, reference, tile);
-    if (tile.index == 0) check_same_logits(job.model, alone, part.logits[0]);
+    if (tile.index == 0) check_first(job, alone, part, tile);
     if (progress != nullptr) progress->advance(tile.size());
   });
   ExplainedBatch whole = join(parts);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "holdfast/core/method.h"
 #include "holdfast/measure/measure.h"
@@ -22,6 +23,17 @@ std::string without_spaces(const std::string& text) {
 bool is_measure(const std::string& call) {
   const std::string name = parse_method_call(call).name;
   return measures().contains(name) && !metrics().contains(name);
+}
+
+// A limit that no value of the metric reaches would make a gate that says nothing.
+void check_limit(const Gate& gate) {
+  const std::unique_ptr<Metric> metric = metrics().make(gate.metric);
+  const bool above_level = gate.field == "adjusted" || gate.field == "specific";  // 1 at most, and no end below
+  const double low = above_level ? -std::numeric_limits<double>::infinity() : std::min(metric->floor(), metric->perfect());
+  const double high = above_level ? 1 : std::max(metric->floor(), metric->perfect());
+  if (gate.limit >= low && gate.limit <= high) return;
+  usage_error("gate '{}': {} of {} lies between {} and {}, so {} is out of its reach", gate.text, gate.field, metric->name(), low,
+              high, gate.limit);
 }
 
 std::optional<double> number(const Json& value) {
@@ -68,6 +80,7 @@ Gate parse_gate(const std::string& text) {
   if (status != std::errc() || end != limit.data() + limit.size() || !std::isfinite(gate.limit)) {
     usage_error("gate '{}': '{}' is not a number", text, limit);
   }
+  if (!gate.of_measure) check_limit(gate);
   return gate;
 }
 

@@ -66,7 +66,8 @@ void check_maps(const at::Tensor& maps, const std::string& explainer, const std:
   const std::int64_t empty = count_zero_rows(to_cpu(maps).flatten(1));
   if (empty == samples) {
     input_error(
-        "{}: every explanation of {} is zero, so there is nothing to rank; does its output have a gradient by its inputs?",
+        "{}: every explanation of {} is zero, so there is nothing to rank; its output has no gradient by its inputs, or the same "
+        "one everywhere",
         explainer, model);
   }
   if (empty > 0) log_warning("{}: {} of {} explanations are zero everywhere and rank nothing", explainer, empty, samples);
@@ -85,6 +86,18 @@ void check_samples_apart(const Model& model, const at::Tensor& inputs) {
   const at::Tensor batch = inputs_for(inputs, {.begin = 0, .end = samples}, model);
   const at::Tensor together = model.logits(batch);
   for (std::int64_t i = 0; i < samples; ++i) check_same_logits(model, model.logits(batch.slice(0, i, i + 1))[0], together[i]);
+  check_among_extremes(model, batch, together[0]);
+}
+
+void check_among_extremes(const Model& model, const at::Tensor& batch, const at::Tensor& logits) {
+  constexpr std::int64_t kOthers = 7;
+  const at::NoGradGuard no_grad;
+  const at::Tensor first = batch.slice(0, 0, 1);
+  std::vector<std::int64_t> shape = first.sizes().vec();
+  shape[0] = kOthers;
+  for (const at::Tensor& extreme : {batch.min(), batch.max()}) {
+    check_same_logits(model, logits, model.logits(at::cat({first, extreme.expand(shape)}))[0]);
+  }
 }
 
 }  // namespace holdfast

@@ -66,7 +66,7 @@ void BaselineOption::check(const ExplainTask& task) const {
   if (kind_ == "blurred" && layout_of(task).kind != Layout::Kind::kGrid)
     usage_error("{}: only images can be blurred, and these samples are a {}", name_, layout_of(task).describe());
   if (kind_ != "given") return;
-  if (!task.baseline.defined()) usage_error("{}: no baseline was given (--baseline FILE.npy)", name_);
+  if (!task.baseline.defined()) usage_error("{}: no baseline was given (--baseline FILE)", name_);
   if (task.baseline.sizes() != sample) {
     input_error("{}: the baseline has shape {}, a sample {}", name_, shape_text(task.baseline.sizes()), shape_text(sample));
   }
@@ -94,7 +94,7 @@ Baseline BaselineOption::of(const ExplainTask& task, bool project) const {
 }
 
 void check_background(const ExplainTask& task, const std::string& what) {
-  if (!task.background.defined()) usage_error("{}: no rows of the data were given to compare with (--background FILE.npy)", what);
+  if (!task.background.defined()) usage_error("{}: no rows of the data were given to compare with (--background FILE)", what);
   const at::IntArrayRef sample = task.inputs.sizes().slice(1);
   if (task.background.dim() < 1 || task.background.size(0) < 1 || task.background.sizes().slice(1) != sample) {
     input_error("{}: the background has shape {}; rows of shape {} are expected", what, shape_text(task.background.sizes()),

@@ -232,8 +232,8 @@ class Lrp final : public LayerExplainer {
           is_layer(node.operation) && parameters_.absorb_bias && rule_of(node.operation, true).kind == LrpRule::Kind::kEpsilon;
       if (!by_epsilon) {
         usage_error(
-            "{}: one-hot groups are projected only where the epsilon rule with bias=absorb reads them, and {} is not such a "
-            "layer; use project=none",
+            "{}: one-hot groups are projected only where the epsilon rule with bias=absorb reads them, and layer '{}' reads them "
+            "by another; use project=none",
             name(), node.name);
       }
     }

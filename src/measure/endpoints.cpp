@@ -8,7 +8,7 @@ namespace holdfast {
 
 void check_endpoints(const MeasureTask& task, const std::string& who) {
   const at::Tensor& given = task.endpoints;
-  if (!given.defined()) usage_error("{}: no endpoints are given; name their file with --endpoints", who);
+  if (!given.defined()) usage_error("{}: no endpoints are given (--endpoints FILE)", who);
   const std::int64_t more = given.dim() - task.inputs.dim();
   const bool fits = (more == 0 || more == 1) && given.size(0) == task.inputs.size(0) &&
                     given.sizes().slice(1 + static_cast<std::size_t>(more)) == task.inputs.sizes().slice(1);

@@ -22,7 +22,7 @@ void Removal::check(const MeasureTask& task) const {
     usage_error("{}: only images can be blurred, and the samples are a {}", name_, task.schema.layout.describe());
   if (kind_ != "mean" && kind_ != "resample") return;
   if (!task.background.defined() || task.background.size(0) == 0)
-    usage_error("{}: remove={} needs rows of the data; name their file with --background", name_, kind_);
+    usage_error("{}: remove={} needs rows of the data (--background FILE)", name_, kind_);
   if (task.background.sizes().slice(1) != task.inputs.sizes().slice(1)) {
     input_error("{}: rows of the background have shape {}, the samples {}", name_,
                 to_string(task.background.sizes().slice(1).vec()), to_string(task.inputs.sizes().slice(1).vec()));

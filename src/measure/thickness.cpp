@@ -111,7 +111,7 @@ class Thickness final : public Measure {
     if (from_ == "given") return check_endpoints(task, name());
     if (from_ == "gaussian" && sigma_ > 0) return;
     if (radius(task) == 0)
-      usage_error("{}: how far the endpoints lie is not given; write epsilon=0.5, say, or --epsilon", name());
+      usage_error("{}: how far the endpoints lie is not given (--epsilon NUMBER, or the option epsilon=0.5, say)", name());
   }
 
   Measurement run(const MeasureTask& task) const override {

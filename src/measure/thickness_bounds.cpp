@@ -63,7 +63,7 @@ class ThicknessBounds final : public Measure {
   void check(const MeasureTask& task) const override {
     pairs_.check(task.schema.layout, name());
     check_one_element_a_feature(task.schema.layout, name());
-    if (radius(task) == 0) usage_error("{}: no radius is given; write epsilon=0.5, say, or --epsilon", name());
+    if (radius(task) == 0) usage_error("{}: no radius is given (--epsilon NUMBER, or the option epsilon=0.5, say)", name());
     if (!printed_) return check_smooth(task, name());
     if (!task.model.capabilities().double_backward) usage_error("{}: the model cannot be differentiated twice", name());
   }

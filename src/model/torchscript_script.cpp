@@ -45,6 +45,26 @@ void refuse_non_finite(const torch::jit::Module& module, const std::string& path
   }
 }
 
+// Types that say nothing, such as Any, are left to the first call.
+bool never_one_tensor(const c10::Type& type) {
+  if (const auto* tuple = type.castRaw<c10::TupleType>()) {
+    return tuple->elements().size() != 1 || never_one_tensor(*tuple->elements()[0]);
+  }
+  switch (type.kind()) {
+    case c10::TypeKind::DictType:
+    case c10::TypeKind::ListType:
+    case c10::TypeKind::NumberType:
+    case c10::TypeKind::FloatType:
+    case c10::TypeKind::IntType:
+    case c10::TypeKind::BoolType:
+    case c10::TypeKind::StringType:
+    case c10::TypeKind::NoneType:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void refuse_other_signatures(const torch::jit::Module& module, const std::string& path) {
   const auto method = module.find_method("forward");
   if (!method) input_error("{} has no method 'forward'", path);
@@ -56,6 +76,10 @@ void refuse_other_signatures(const torch::jit::Module& module, const std::string
   }
   if (arguments[1].type()->kind() != c10::TypeKind::TensorType) {
     input_error("{} takes a {}; a model here takes one tensor and gives its logits", path, arguments[1].type()->str());
+  }
+  const auto& results = method->function().getSchema().returns();
+  if (results.size() == 1 && never_one_tensor(*results[0].type())) {
+    input_error("{} gives a {}; a model here gives one tensor of logits [samples, classes]", path, results[0].type()->str());
   }
 }
 

@@ -4,10 +4,11 @@ import fcntl
 import os
 import resource
 import subprocess
+import time
 
 import numpy as np
 import pytest
-from conftest import BINARY, mlp_weights, save_mlp
+from conftest import BINARY, interrupt, mlp_weights, save_mlp
 
 ATTACK = ["attack", "--norm", "l2", "--epsilon", "0.3", "--metric", "top_k(k=2)", "--out", "out"]
 
@@ -26,7 +27,7 @@ def test_a_flag_without_its_value(holdfast, subject):
 
 
 def test_commands_that_do_not_exist_have_no_help(holdfast):
-    holdfast.fails("reproduce", "--help", saying=["unknown command 'reproduce'", "audit"])
+    holdfast.fails("audti", "--help", saying=["unknown command 'audti'", "audit"])
     holdfast.fails("survey", "make", "run", saying="unknown command 'survey'")
     holdfast.fails("data", "get", "adult", saying=["data: unknown command 'get'", "fetch"])
 
@@ -276,6 +277,49 @@ def test_a_model_without_gradients_is_refused_not_called_robust(holdfast, subjec
 def test_a_model_that_mixes_samples_is_refused(holdfast, subject, tmp_path):
     mixed = traced(tmp_path, "mixed.pt", lambda x, w: (x - x.mean(0, True)) @ w.t())
     holdfast.fails("explain", *mixed, "--out", "maps.npy", saying=["mixed.pt", "other samples of the batch"])
+
+
+def test_a_model_that_branches_on_its_batch_is_refused(holdfast, subject, tmp_path):
+    import torch
+
+    class Branches(torch.nn.Module):
+        def forward(self, x):
+            return x[:, :3] if bool(x.mean() < 0.75) else -x[:, :3]
+
+    torch.jit.script(Branches()).save(str(tmp_path / "branches.pt"))
+    branches = ["--model", "branches.pt", *subject[2:]]
+    saying = ["branches.pt", "other samples of the batch"]
+    holdfast.fails("explain", *branches, "--out", "maps.npy", saying=saying)
+    holdfast.fails(*ATTACK, *branches, saying=saying)
+
+
+def test_a_refusal_leaves_no_folders(holdfast, subject, tmp_path):
+    before = set(tmp_path.iterdir())
+    holdfast.fails("report", "nothing", "--out", "new/page/r.html", saying="nothing")
+    holdfast.fails("explain", "--model", "nothing.pt", *subject[2:], "--out", "new/maps.npy", saying="nothing.pt")
+    holdfast.fails("audit", *subject, "--epsilon", "0.3", "--metric", "top_k(k=99)", "--out", "new/run", saying="k <=")
+    holdfast.fails("data", "export", "synthetic(features=0)", "--out", "new/data", saying="features")
+    process = holdfast.start("attack", *subject, *ATTACK[1:-2], "--attack", "er(steps=1000000)", "--out", "new/attack")
+    while not (tmp_path / "new" / "attack").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    interrupt(process)
+    assert process.returncode == 3
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_syntax_errors_name_the_format_and_the_line(holdfast, subject, tmp_path):
+    (tmp_path / "bad.toml").write_text("samples = 3\nmodels = [1,\n")
+    holdfast.fails("audit", "bad.toml", "--out", "run", saying="bad.toml:2: not valid TOML: parsing array")
+    (tmp_path / "bad.json").write_text('{"a": 1,\n "b": }')
+    run = ["explain", *subject, "--schema", "bad.json", "--out", "maps.npy"]
+    holdfast.fails(*run, saying="bad.json:2: not valid JSON: ")
+
+
+def test_a_dataset_that_is_not_here_is_one_line(holdfast, tmp_path):
+    done = holdfast("data", "check", "mnist", code=2, env={"HOLDFAST_DATA": str(tmp_path)})
+    assert done.stdout == "" and done.stderr.count("\n") == 1
+    assert "holdfast data fetch mnist" in done.stderr
 
 
 def test_only_audits_can_be_reported(holdfast, tmp_path):

@@ -43,12 +43,11 @@ def test_list_json_has_every_kind(holdfast):
                 assert option["help"], (entry["name"], option["name"])
 
 
-def test_every_listed_method_can_be_described(holdfast):
+def test_methods_of_every_kind_can_be_described(holdfast):
     for kind, entries in holdfast.json("list", "--json").items():
-        for entry in entries[:3]:
-            described = holdfast.json("describe", entry["name"], "--json")
-            described = described if isinstance(described, list) else [described]
-            assert kind in [item["kind"] for item in described]
+        described = holdfast.json("describe", entries[0]["name"], "--json")
+        described = described if isinstance(described, list) else [described]
+        assert {"kind": kind, **entries[0]} in described
 
 
 def test_explain_gives_the_gradient_of_the_probability(holdfast, subject, tmp_path):
@@ -137,11 +136,11 @@ def test_audit_from_flags_writes_the_run_folder(holdfast, subject, tmp_path):
 
 
 def test_a_gate_that_is_not_met_exits_with_1_and_names_the_value(holdfast, subject, tmp_path):
-    done = holdfast("audit", *subject, *ATTACK, "--gate", "top_k(k=2)>=1.5", "--out", "run", code=1)
-    assert "NOT MET top_k(k=2)>=1.5\n        mlp:model.safetensors, saliency, er: " in done.stdout
+    done = holdfast("audit", *subject, *ATTACK, "--gate", "top_k(k=2)>1", "--out", "run", code=1)
+    assert "NOT MET top_k(k=2)>1\n        mlp:model.safetensors, saliency, er: " in done.stdout
     # Other gates may be held against the finished run.
     holdfast("audit", *subject, *ATTACK, "--gate", "top_k(k=2)>=0", "--out", "run")
-    holdfast("audit", *subject, *ATTACK, "--gate", "top_k(k=2)>=1.5", "--out", "run", code=1)
+    holdfast("audit", *subject, *ATTACK, "--gate", "top_k(k=2)>1", "--out", "run", code=1)
     assert 'failures="1"' in (tmp_path / "run" / "junit.xml").read_text()
 
 

@@ -224,11 +224,11 @@ def test_bad_maps(refuses):
     refuses(np.float64(3), np.float64(3), "kendall", saying="a.npy")
     refuses(np.ones((2, 2, 2, 2, 2)), np.ones((2, 2, 2, 2, 2)), "kendall", saying="--schema")
     refuses(good.astype(complex), good, "kendall", saying=["a.npy", "c16"])
-    refuses(good > 0, good, "kendall", saying=["a.npy", "bool"])
+    refuses(good > 0, good, "kendall", saying=["a.npy", "bool", "maps must be numbers"])
     for bad in [np.nan, np.inf]:
         broken = good.copy()
         broken[1, 3] = bad
-        refuses(good, broken, "kendall", saying=["b.npy", "[1, 3]"])
+        refuses(good, broken, "kendall", saying=["b.npy", "[1, 3]", "maps must be finite"])
     huge = np.full((2, 3, 2, 2), 1e308)
     refuses(huge, huge, "kendall", saying=["a.npy", "sample 0"])
 

@@ -22,6 +22,13 @@ TEST(Gate, RefusesWhatCouldNeverFail) {
   EXPECT_ERROR(parse_gate("top_q(k=8)>=0.5"), kUsage, "did you mean 'top_k'?");
   EXPECT_ERROR(parse_gate("top_k(k=8)>=high"), kUsage, "'high' is not a number");
   EXPECT_ERROR(parse_gate("top_k(k=8).mode>=0.5"), kUsage, "unknown field 'mode'");
+  EXPECT_ERROR(parse_gate("top_k(k=8)>=1.5"), kUsage, "mean of top_k(k=8) lies between 0 and 1, so 1.5 is out of its reach");
+  EXPECT_ERROR(parse_gate("top_k(k=8)>=-0.1"), kUsage, "lies between 0 and 1");
+  EXPECT_ERROR(parse_gate("kendall.low>=-2"), kUsage, "low of kendall lies between -1 and 1");
+  EXPECT_ERROR(parse_gate("kendall.specific>=1.01"), kUsage, "lies between -inf and 1");
+  EXPECT_NO_THROW(parse_gate("kendall.adjusted>=-3"));
+  EXPECT_NO_THROW(parse_gate("l2<=40"));
+  EXPECT_NO_THROW(parse_gate("curvature<=40"));
 }
 
 TEST(Gate, AnUndefinedValueMeetsNothing) {

@@ -27,7 +27,12 @@ CASES = {
     "missing schema file": (dict(schema="nowhere.json"), "cannot read nowhere.json"),
     "no schema": (dict(schema=3), "schema: is a int"),
     "no model": (dict(model=3), "cannot be called"),
-    "projection without groups": (dict(explainer="saliency(project=groups)"), "no one-hot groups"),
+    "projection without groups": (
+        dict(explainer="saliency(project=groups)"),
+        "no one-hot groups; name them in a schema (schema=)",
+    ),
+    "no baseline": (dict(explainer="integrated_gradients(baseline=given)"), "no baseline was given (baseline=)"),
+    "no background": (dict(explainer="gradient_shap"), "(background=)"),
 }
 
 
@@ -116,6 +121,19 @@ def test_bad_choices_of_an_attack(network, inputs, threat):
     ]:
         with pytest.raises(holdfast.Error, match=saying):
             holdfast.attack(network, inputs, **{"metric": "top_k(k=2)", "threat": threat, **change})
+
+
+def test_measures_name_the_arguments_that_are_missing(network, inputs):
+    for call, argument in [("thickness(k=2)", "epsilon="), ("thickness(k=2,from=given)", "endpoints=")]:
+        with pytest.raises(holdfast.Error) as caught:
+            holdfast.measure_model(network, inputs, call)
+        assert f"({argument}" in str(caught.value) and "--" not in str(caught.value)
+
+
+def test_only_names_of_the_package_are_visible():
+    assert {name for name in dir(holdfast) if not name.startswith("_")} == {
+        name for name in holdfast.__all__ if not name.startswith("_")
+    }
 
 
 def test_names_that_do_not_exist():
