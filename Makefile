@@ -28,7 +28,7 @@ demo: build
 
 # The torch-free parts under the sanitizers first; the summary of the whole suite comes last.
 test: setup-test build asan
-	@ctest --preset release -j 1
+	@ctest --preset release -j $(JOBS)
 
 asan: setup
 	@tools/build.sh asan $(JOBS)

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import mlp_weights, save_mlp
+from conftest import mlp_weights, save_inputs, save_mlp
 from scipy import stats
 
 MEASURES = ["--measure", "thickness(k=2,endpoints=8,points=4)", "--measure", "curvature", "--epsilon", "0.5"]
@@ -71,6 +71,7 @@ def test_curvature_is_that_of_a_hessian_by_finite_differences(holdfast, subject,
 
 def test_compare_is_a_paired_test_on_the_same_samples(holdfast, subject, tmp_path):
     save_other_model(tmp_path)
+    save_inputs(tmp_path, 12)  # all 2^12 ways to exchange the two
     holdfast("measure", *subject, *MEASURES, "--out", "first.csv")
     other = ["--model", "mlp:other.safetensors", *subject[2:]]
     result = holdfast.json("measure", *other, *MEASURES, "--compare", "first.csv", "--json", "--out", "second.csv")
