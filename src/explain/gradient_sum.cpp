@@ -129,10 +129,13 @@ class Total {
 
   void add(const Traced& traced) {
     if (summand_ == Summand::kVariance) {
-      // The mean is not known yet. In double precision the difference of the two moments is as good as the sum of squares.
+      // The mean is not known yet. Moments around the first point are as good as the sum of squares, and exactly zero where all
+      // gradients are the same.
       const at::Tensor gradients = traced.gradients.to(at::kDouble);
-      grow(first_, gradients.sum(0) / static_cast<double>(points_), 1, traced.scale);
-      grow(sum_, gradients.square().sum(0) / static_cast<double>(points_), 2, traced.scale);
+      origin_ = origin_.defined() ? origin_ * beside((scale_ - traced.scale).exp(), origin_.dim()) : gradients[0];
+      const at::Tensor centred = gradients - origin_;
+      grow(first_, centred.sum(0) / static_cast<double>(points_), 1, traced.scale);
+      grow(sum_, centred.square().sum(0) / static_cast<double>(points_), 2, traced.scale);
     } else {
       grow(sum_, summed(summand_, traced, points_, {}), power(summand_), traced.scale);
     }
@@ -147,7 +150,7 @@ class Total {
   at::Tensor maps() const {
     return summand_ == Summand::kVariance ? (sum_ - first_.square()).clamp_min(0).to(scale_.scalar_type()) : sum_;
   }
-  at::Tensor mean() const { return first_.defined() ? first_.to(scale_.scalar_type()) : at::Tensor(); }
+  at::Tensor mean() const { return first_.defined() ? (origin_ + first_).to(scale_.scalar_type()) : at::Tensor(); }
   at::Tensor gauge_share() const {
     if (!all_.defined()) return {};
     return (1 - felt_ / all_.clamp_min(std::numeric_limits<double>::min())).clamp(0, 1);
@@ -160,7 +163,7 @@ class Total {
 
   Summand summand_;
   std::int64_t points_;
-  at::Tensor scale_, sum_, first_, all_, felt_, last_logits_;
+  at::Tensor scale_, sum_, origin_, first_, all_, felt_, last_logits_;
 };
 
 at::Tensor joined(const std::vector<at::Tensor>& parts) {

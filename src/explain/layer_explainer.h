@@ -1,5 +1,5 @@
 // What explainers that look at the layers of a network share: they refuse opaque models, and all they do follows from one
-// differentiable computation, `trace`.
+// differentiable computation, `trace`, of as many samples at a time as fit the task's memory.
 #pragma once
 
 #include <memory>
@@ -27,6 +27,9 @@ class LayerExplainer : public Explainer {
   virtual Traced trace(const ExplainTask& task, const Network& network, const at::Tensor& inputs) const = 0;
   // Throws kUsage when the network lacks what the explainer needs; `model` is its name for messages.
   virtual void check_network(const Network&, const std::string& /*model*/) const {}
+
+ private:
+  Explanation attribute_at_once(const ExplainTask& task) const;
 };
 
 }  // namespace holdfast

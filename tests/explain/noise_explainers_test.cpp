@@ -24,7 +24,7 @@ TEST(SmoothGrad, WithoutNoiseIsSaliency) {
   const at::Tensor plain = explained("saliency(signed=true)", task);
   EXPECT_LT(apart(explained("smooth_grad(samples=3,sigma=0,signed=true)", task), plain), 1e-12);
   EXPECT_LT(apart(explained("smooth_grad(samples=3,sigma=0,kind=squared)", task), plain.square()), 1e-12);
-  EXPECT_LT(explained("smooth_grad(samples=3,sigma=0,kind=variance)", task).max().item<double>(), 1e-15);
+  EXPECT_EQ(explained("smooth_grad(samples=3,sigma=0,kind=variance)", task).max().item<double>(), 0) << "dust would be ranked";
 }
 
 // Moments of the gradients at the noisy copies, one by one. Copy s of a sample comes from the stream of its id.
