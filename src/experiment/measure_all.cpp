@@ -1,5 +1,7 @@
 #include "holdfast/experiment/measure_all.h"
 
+#include <cmath>
+
 #include "holdfast/core/torch.h"
 #include "model_tiles.h"
 
@@ -34,6 +36,17 @@ Measurement join(std::vector<Measurement> tiles) {
     for (std::size_t part = 0; part < whole.parts.size(); ++part) add(whole.parts[part].second, tiles[i].parts[part].second);
   }
   return whole;
+}
+
+// Of the values that are defined; NaN, which JSON writes as null, where there are none.
+double defined_mean(const std::vector<double>& values) {
+  double sum = 0, count = 0;
+  for (const double value : values) {
+    if (std::isnan(value)) continue;
+    sum += value;
+    ++count;
+  }
+  return sum / count;
 }
 
 }  // namespace
@@ -72,7 +85,7 @@ Json to_json(const Measure& measure, const Measurement& measured, std::uint64_t 
   const Interval interval = mean_interval(measured.values, seed);
   Json parts = Json::object();
   for (const auto& [name, values] : measured.parts) {
-    parts[name] = {{"mean", mean_interval(values, seed).mean}, {"values", values}};
+    parts[name] = {{"mean", defined_mean(values)}, {"values", values}};
   }
   return {{"name", measure.name()},
           {"mean", interval.mean},

@@ -16,6 +16,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "methods.h"
+#include "relative_rows.h"
 #include "representation.h"
 #include "stability.h"
 
@@ -77,9 +78,25 @@ class RelativeStability : public Stability {
   at::Tensor relative_change(const at::Tensor& from, const at::Tensor& to) const {
     const at::Tensor zero = from.eq(0);
     if (quantus()) return norm_of((to - from) / from.masked_fill(zero, epsilon_), norm_);
-    // An infinite divisor takes an element out; where all are taken out, nothing is left to measure.
-    const at::Tensor change = norm_of((to - from) / from.masked_fill(zero, std::numeric_limits<double>::infinity()), norm_);
-    return change.masked_fill(zero.all(2), std::numeric_limits<double>::quiet_NaN());
+    // Where all elements are taken out, nothing is left to measure.
+    return change_but_zeros(from, to, zero).masked_fill(zero.all(2), std::numeric_limits<double>::quiet_NaN());
+  }
+
+  at::Tensor change_but_zeros(const at::Tensor& from, const at::Tensor& to, const at::Tensor& zero) const {
+    const bool known = to.scalar_type() == at::kFloat || to.scalar_type() == at::kDouble;
+    if (norm_ == 2 && to.is_cpu() && known) return l2_change(from.contiguous(), to.contiguous());
+    // An infinite divisor takes an element out.
+    return norm_of((to - from) / from.masked_fill(zero, std::numeric_limits<double>::infinity()), norm_);
+  }
+
+  // A pass over the points for each operation would cost as much as a small network's gradients.
+  static at::Tensor l2_change(const at::Tensor& from, const at::Tensor& to) {
+    at::Tensor change = at::empty({to.size(0), to.size(1)}, to.options());
+    AT_DISPATCH_FLOATING_TYPES(to.scalar_type(), "l2_change", [&] {
+      relative_rows::change<scalar_t>({to.size(0), to.size(1), to.size(2)}, from.const_data_ptr<scalar_t>(),
+                                      to.const_data_ptr<scalar_t>(), change.mutable_data_ptr<scalar_t>());
+    });
+    return change;
   }
 
   at::Tensor absolute_change(const at::Tensor& from, const at::Tensor& to) const { return norm_of(to - from, norm_); }
