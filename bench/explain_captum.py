@@ -74,7 +74,7 @@ def compare(name, ours, rivals, rounds=ROUNDS):
         theirs = statistics.median(times[label])
         passed &= theirs / mine >= limit
         rival = f"Captum {label}"
-        print(f"{name:44} {mine * 1e3:9.2f} ms, {rival:29} {theirs * 1e3:9.2f} ms: {theirs / mine:6.2f} times (limit {limit})")
+        print(f"{name:56} {mine * 1e3:9.2f} ms, {rival:29} {theirs * 1e3:9.2f} ms: {theirs / mine:6.2f} times (limit {limit})")
     return passed
 
 
@@ -82,16 +82,19 @@ def main():
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", message="Internal batch size")
     passed = True
-    # A network of many small passes, where overhead is everything, and one of few large ones, where passes are.
-    for label, (model, inputs), saliency, best, default in (
-        ("mlp 30-32-2, 1000 samples", mlp(), 10, 25, 25),
-        ("cnn_chen, 32 images", cnn_chen(), 0.94, 0.97, 1.5),
+    # A network of many small passes, where overhead is everything, and one of few large ones, where passes are: the module's own
+    # are Captum's too, those of the model that load_model makes of it are not.
+    for label, (model, inputs), native, saliency, best, default in (
+        ("mlp 30-32-2, 1000 samples", mlp(), False, 10, 25, 25),
+        ("cnn_chen, 32 images, the module", cnn_chen(), False, 0.94, 0.97, 1.5),
+        ("cnn_chen, 32 images, load_model", cnn_chen(), True, 1, 1, 1.5),
     ):
         with torch.no_grad():
             targets = model(inputs).argmax(1)
+        subject = holdfast.load_model(model, example=inputs) if native else model
 
-        def explain(call, model=model, inputs=inputs, targets=targets):
-            return holdfast.explain(model, inputs, call, targets=targets, threads=1, tile=len(inputs))
+        def explain(call, subject=subject, inputs=inputs, targets=targets):
+            return holdfast.explain(subject, inputs, call, targets=targets, threads=1, tile=len(inputs))
 
         def captum_saliency(model=model, inputs=inputs, targets=targets):
             return Saliency(model).attribute(inputs.clone().requires_grad_(), target=targets)

@@ -9,6 +9,7 @@
 #include "holdfast/data/layout.h"
 #include "holdfast/model/activation.h"
 #include "holdfast/model/evaluate.h"
+#include "pair_pool.h"
 
 namespace holdfast {
 namespace {
@@ -58,6 +59,7 @@ at::Tensor apply(const op::Activation& activation, const Operands& in) {
 }
 
 at::Tensor apply(const op::MaxPool2d& pool, const Operands& in) {
+  if (pools_pairs(pool, in[0])) return pool_pairs(in[0]);
   return at::max_pool2d(in[0], pool.kernel, pool.stride, pool.padding, pool.dilation, pool.ceil_mode);
 }
 
