@@ -11,11 +11,35 @@ const config = {
   legend: { labelColor: "#44505c", titleColor: "#44505c" },
 } as const;
 
-export function chart(spec: TopLevelSpec, label: string): HTMLElement {
+// Pixels that a chart may be wide without a scrollbar: of the page, its padding and the chart's (style.css).
+const room = () => Math.min(1320, document.documentElement.clientWidth - 48) - 26;
+
+// Below this, names go above what they name.
+export const NARROW = 620;
+
+// About as many pixels as the longest of these takes on an axis.
+export const labelWidth = (labels: string[], most: number) => Math.min(most, 6.5 * Math.max(0, ...labels.map((label) => label.length)));
+
+// A chart that depends on the width there is, is drawn again when that changes.
+export function chart(spec: TopLevelSpec | ((room: number) => object), label: string): HTMLElement {
   const holder = h("div", { class: "chart", role: "img", "aria-label": label });
-  const compiled = compile({ ...spec, config } as TopLevelSpec).spec;
-  const view = new vega.View(vega.parse(compiled), { renderer: "svg", container: holder, hover: true });
-  view.tooltip(showTooltip).runAsync();
+  let view: vega.View | null = null;
+  const draw = () => {
+    view?.finalize();
+    const compiled = compile({ ...(typeof spec === "function" ? spec(room()) : spec), config } as TopLevelSpec).spec;
+    view = new vega.View(vega.parse(compiled), { renderer: "svg", container: holder, hover: true });
+    view.tooltip(showTooltip).runAsync();
+    holder.setAttribute("aria-label", label); // Vega puts its own
+  };
+  draw();
+  if (typeof spec === "function") {
+    let drawn = room();
+    window.addEventListener("resize", () => {
+      if (room() === drawn) return;
+      drawn = room();
+      draw();
+    });
+  }
   return holder;
 }
 

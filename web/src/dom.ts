@@ -10,7 +10,12 @@ export function h(tag: string, attributes: Record<string, string> = {}, ...child
 }
 
 export function number(value: number | null | undefined, digits = 3): string {
-  return value == null ? "–" : value.toFixed(digits);
+  return value == null ? "–" : value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1"); // what rounds to zero has no sign
+}
+
+// For numbers of no fixed scale.
+export function significant(value: number | null | undefined, digits = 4): string {
+  return value == null ? "–" : String(Number(value.toPrecision(digits)));
 }
 
 export function percent(value: number | null | undefined): string {

@@ -5,6 +5,9 @@ import { table, type Column } from "./table";
 
 const interval = (value: Interval | null) => (value ? `${number(value.mean)} [${number(value.low)}, ${number(value.high)}]` : "–");
 
+// As a shell reads it back.
+const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
 const COLUMNS: Column<ModelFacts>[] = [
   { name: "model", text: (model) => model.name },
   { name: "dataset", text: (model) => model.dataset },
@@ -17,7 +20,7 @@ const COLUMNS: Column<ModelFacts>[] = [
 export function facts(run: Run): HTMLElement {
   const manifest = run.manifest as Record<string, any>;
   const lines: [string, string][] = [
-    ["command", (manifest.command ?? []).join(" ")],
+    ["command", (manifest.command ?? []).map(quoted).join(" ")],
     ["started", String(manifest.started ?? "")],
     ["took", `${number(manifest.seconds, 1)} s on ${manifest.hardware?.cpu ?? "?"}, ${manifest.hardware?.threads ?? "?"} threads, ${manifest.hardware?.device ?? ""}`],
     ["seed", String(manifest.seed)],

@@ -1,42 +1,46 @@
 // Every value between its levels: chance on the left, identical on the right, and what another sample would score.
-import type { TopLevelSpec } from "vega-lite";
-import { chart } from "./chart";
+import { chart, labelWidth, NARROW } from "./chart";
 import type { Row, Run } from "./data";
 import { distinct, groupBy, h, number, percent } from "./dom";
 import { table, type Column } from "./table";
 
+const MODEL_LIMIT = 180; // pixels
+
 function levelChart(rows: Row[]): HTMLElement {
   const values = rows.map((row) => ({ ...row, text: `${number(row.mean)} [${number(row.low)}, ${number(row.high)}]` }));
-  const y = { field: "attack", type: "nominal", title: null, sort: distinct(rows, (row) => row.attack) };
   const tooltip = [
     { field: "text", title: "value" },
     { field: "chance", title: "chance", format: ".3f" },
     { field: "between", title: "between", format: ".3f" },
     { field: "specific", title: "specific", format: ".3f" },
   ];
-  const mark = (field: string, colour: string, extra: object) => ({
-    mark: { type: "tick", thickness: 2, size: 16, color: colour, ...extra },
+  const mark = (y: object, field: string, colour: string) => ({
+    mark: { type: "tick", thickness: 2, size: 16, color: colour },
     encoding: { y, x: { field, type: "quantitative" }, tooltip },
   });
-  const spec = {
-    data: { values },
-    facet: { row: { field: "model", type: "nominal", sort: distinct(rows, (row) => row.model), header: { labelAngle: 0, labelAlign: "left", labelOrient: "left", title: null } } },
-    spacing: 6,
-    spec: {
-      width: 460,
-      height: { step: 20 },
-      layer: [
-        mark("chance", "#a3adb8", {}),
-        mark("between", "#d9822b", {}),
-        { mark: { type: "rule", strokeWidth: 3, color: "#1f6feb", opacity: 0.45 }, encoding: { y, x: { field: "low", type: "quantitative" }, x2: { field: "high" } } },
-        {
-          mark: { type: "point", filled: true, size: 70, color: "#1f6feb" },
-          encoding: { y, x: { field: "mean", type: "quantitative", title: rows[0].metric, scale: rows[0].direction === "higher" ? { domain: [0, 1] } : {} }, tooltip },
-        },
-      ],
-    },
+  const models = distinct(rows, (row) => row.model), attacks = distinct(rows, (row) => row.attack);
+  const lowest = Math.min(0, ...rows.map((row) => Math.min(row.low ?? 0, row.mean ?? 0)));
+  const spec = (room: number) => {
+    const narrow = room < NARROW, attackLimit = narrow ? 130 : 220;
+    const beside = labelWidth(attacks, attackLimit) + (narrow ? 0 : labelWidth(models, MODEL_LIMIT));
+    const width = Math.max(140, Math.min(460, room - 40 - beside));
+    const header = narrow ? { labelOrient: "top", labelAnchor: "start", labelLimit: width } : { labelOrient: "left", labelLimit: MODEL_LIMIT };
+    const y = { field: "attack", type: "nominal", title: null, sort: attacks, axis: { labelLimit: attackLimit } };
+    const scale = rows[0].direction === "higher" ? { domain: [lowest, 1] } : {};
+    const layer = [
+      mark(y, "chance", "#a3adb8"),
+      mark(y, "between", "#d9822b"),
+      { mark: { type: "rule", strokeWidth: 3, color: "#1f6feb", opacity: 0.45 }, encoding: { y, x: { field: "low", type: "quantitative" }, x2: { field: "high" } } },
+      { mark: { type: "point", filled: true, size: 70, color: "#1f6feb" }, encoding: { y, x: { field: "mean", type: "quantitative", title: rows[0].metric, scale }, tooltip } },
+    ];
+    return {
+      data: { values },
+      facet: { row: { field: "model", type: "nominal", sort: models, header: { labelAngle: 0, labelAlign: "left", title: null, ...header } } },
+      spacing: 6,
+      spec: { width, height: { step: 20 }, layer },
+    };
   };
-  return chart(spec as unknown as TopLevelSpec, `${rows[0].metric} of each model and attack with chance and between levels`);
+  return chart(spec, `${rows[0].metric} of each model and attack with chance and between levels`);
 }
 
 const COLUMNS: Column<Row>[] = [

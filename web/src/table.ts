@@ -18,10 +18,15 @@ function compare<Row>(column: Column<Row>, descending: boolean): (a: Row, b: Row
   };
 }
 
+// Words keep their line up to a width, numbers always.
+function cell<Row>(column: Column<Row>, row: Row): HTMLElement {
+  return column.value ? h("td", { class: "number" }, column.text(row)) : h("td", {}, h("span", { class: "words" }, column.text(row)));
+}
+
 export function table<Row>(columns: Column<Row>[], rows: Row[]): HTMLElement {
   const body = h("tbody");
   const fill = (ordered: Row[]) =>
-    body.replaceChildren(...ordered.map((row) => h("tr", {}, ...columns.map((column) => h("td", column.value ? { class: "number" } : {}, column.text(row))))));
+    body.replaceChildren(...ordered.map((row) => h("tr", {}, ...columns.map((column) => cell(column, row)))));
   const heads = columns.map((column) => {
     const button = h("button", { type: "button", ...(column.help ? { title: column.help } : {}) }, column.name);
     const head = h("th", { scope: "col", ...(column.value ? { class: "number" } : {}) }, button);

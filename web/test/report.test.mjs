@@ -13,11 +13,14 @@ const binary = path.resolve(process.env.HOLDFAST_BINARY ?? "build/holdfast");
 const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 const skip = browserPath ? false : "no chromium is installed; get it with: apt-get install chromium";
 
+const LONG = "a_network_with_a_long_name_that_was_given_to_it_in_a_hurry_before_the_release_of_version_2";
+
 const CONFIG = `
 title = "Does <this> hold?"
 samples = 12
 attacks = ["random(samples=30)", "er(steps=10)"]
-gates = ["top_k(k=3)>=2"]
+gates = ["top_k(k=3)>1"]
+measures = ["thickness(k=3,endpoints=4,points=2)"]
 [[dataset]]
 name = "synthetic(samples=200)"
 metrics = ["top_k(k=3)"]
@@ -32,7 +35,7 @@ norm = "linf"
 epsilon = 0.1
 box = [0, 1]
 [[model]]
-name = "net"
+name = "${LONG}"
 dataset = "synthetic"
 architecture = "mlp(hidden=8)"
 [model.train]
@@ -79,7 +82,7 @@ describe("report", { skip }, () => {
     folder = mkdtempSync(path.join(tmpdir(), "holdfast_report_"));
     writeImages(path.join(folder, "images"));
     writeFileSync(path.join(folder, "audit.toml"), CONFIG);
-    holdfast("audit", "audit.toml", "--out", "run");
+    holdfast("audit", "audit.toml", "--out", "run", "--gate", "top_k(k=3).low>=0");
     results = JSON.parse(readFileSync(path.join(folder, "run", "results.json"), "utf8"));
     browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
   });
@@ -115,14 +118,21 @@ describe("report", { skip }, () => {
     assert.equal(await page.title(), "Does <this> hold?");
     assert.deepEqual(await texts(page, "h1"), ["Does <this> hold?"]);
     const tables = page.locator("main table");
-    assert.equal(await tables.count(), 3, "one for each dataset, and the models");
-    assert.equal(await page.locator("main table tbody tr").count(), results.rows.length + results.models.length);
+    assert.equal(await tables.count(), 6, "one for each dataset, measures, comparisons, correlations and the models");
+    const lists = [results.rows, results.models, results.measures, results.comparisons, results.correlations];
+    for (const list of lists) assert.ok(list.length > 0);
+    assert.equal(await page.locator("main table tbody tr").count(), lists.reduce((sum, list) => sum + list.length, 0));
+    for (const row of results.measures) {
+      const line = page.locator("tr", { hasText: row.model }).filter({ hasText: row.measure });
+      assert.match(await line.first().textContent(), new RegExp(String(Number(row.mean.toPrecision(4))).replace(".", "\\.")));
+    }
     for (const row of results.rows) {
       const line = page.locator("tr", { hasText: row.model }).filter({ hasText: row.attack });
       assert.match(await line.first().textContent(), new RegExp(row.mean.toFixed(3).replace(".", "\\.")));
     }
-    assert.match((await texts(page, ".gates .missed")).join(), /not met: top_k\(k=3\)>=2/);
+    assert.match((await texts(page, ".gates .missed")).join(), /not met: top_k\(k=3\)>1/);
     assert.equal(await page.locator("dl dt").count() > 5, true);
+    assert.match(await page.locator("dl dd").first().textContent(), / --gate 'top_k\(k=3\)\.low>=0' --quiet$/, "a shell reads the command back");
     await keep(page, "report.png");
     assert.deepEqual(complaints, []);
     await page.close();
@@ -189,11 +199,18 @@ describe("report", { skip }, () => {
     await page.close();
   });
 
-  it("fits a telephone", async () => {
-    const { page } = await open("run/report.html", { width: 390, height: 800 });
-    const [content, width] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-    assert.ok(content <= width, `the page is ${content} pixels wide on a screen of ${width}`);
-    await keep(page, "report-narrow.png");
+  it("fits screens of every width, whatever models are called", async () => {
+    const { page } = await open("run/report.html", { width: 1600, height: 900 });
+    const cut = (selector) => page.locator(selector).evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent.slice(0, 60)));
+    assert.deepEqual(await cut(".scroll"), [], "a table has room on a wide screen");
+    for (const width of [1600, 900, 420, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.waitForFunction(() => [...document.querySelectorAll(".chart")].every((chart) => chart.scrollWidth <= chart.clientWidth), null, { timeout: 5000 });
+      assert.deepEqual(await cut(".card"), []);
+      const content = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(content <= width, `the page is ${content} pixels wide on a screen of ${width}`);
+      await keep(page, `report-${width}.png`);
+    }
     await page.close();
   });
 });
