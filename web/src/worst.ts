@@ -1,20 +1,26 @@
 // The samples whose explanation moved most, side by side.
-import { chart, NARROW } from "./chart";
+import { chart, labelWidth } from "./chart";
 import type { Bar, Run, WorstSample } from "./data";
 import { h, number } from "./dom";
 
 const STATE_COLOURS = { domain: ["kept", "lost", "new", "other"], range: ["#2f9e64", "#d6453d", "#1f6feb", "#b9c2cc"] };
 
-const CARD = 40, LABELS = 120; // pixels of a card around its chart, and of names where there is little room
+const LABELS = 140; // pixels of names
+
+// Pixels inside a card: as many of at least 420 side by side as the page has room for (style.css).
+function insideCard(room: number): number {
+  const page = room + 26, gap = 14, columns = Math.max(1, Math.floor((page + gap) / (420 + gap)));
+  return (page - gap * (columns - 1)) / columns - 34;
+}
 
 // Bars before (up) and after (down), in the order of the clean importance.
 function bars(values: Bar[]): HTMLElement {
   const panel = (room: number, field: string, title: string, labels: boolean) => ({
-    width: Math.max(60, Math.min(170, (room - CARD - LABELS) / 2)),
+    width: Math.max(60, Math.min(170, (insideCard(room) - labelWidth(values.map((bar) => bar.name), LABELS) - 50) / 2)),
     height: { step: 15 },
     mark: { type: "bar" },
     encoding: {
-      y: { field: "name", type: "nominal", sort: null, title: null, axis: labels ? { labelLimit: room < NARROW ? LABELS : 260 } : null },
+      y: { field: "name", type: "nominal", sort: null, title: null, axis: labels ? { labelLimit: LABELS } : null },
       x: { field, type: "quantitative", title, axis: { tickCount: 3 } },
       color: { field: "state", type: "nominal", scale: STATE_COLOURS, legend: null },
       tooltip: [{ field: "name", title: "feature" }, { field: "value", title: "input", format: ".3f" }, { field: "moved", title: "perturbed input", format: ".3f" },
