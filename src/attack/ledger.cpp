@@ -93,6 +93,7 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
   done_.resize(outcomes_.size());
   evaluations_.resize(outcomes_.size());
   samples_.reserve(outcomes_.size());
+  const at::Tensor logits = on_cpu(clean.logits).to(at::kDouble);
   for (std::int64_t row = 0; row < running_; ++row) {
     const auto map = map_of(row);
     HOLDFAST_CHECK(map);
@@ -103,6 +104,8 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
     }
     if (has_top_ && !task.metric.perfect_means_same_top()) sample.top.emplace(task.metric.top_set(*map), map->size());
     outcomes_[static_cast<std::size_t>(row)].value = sample.metric->value(*map);
+    outcomes_[static_cast<std::size_t>(row)].clean_margin =
+        margin_of(logits[row].data_ptr<double>(), logits.size(1), sample.predicted);
     samples_.push_back(std::move(sample));
     rows_.push_back(row);
   }

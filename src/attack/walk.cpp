@@ -83,6 +83,12 @@ class Walk {
     const at::Tensor others = logits.scatter(1, classes.unsqueeze(1), -std::numeric_limits<double>::infinity());
     return own - others.amax(1);
   }
+  // `limit` for each row, or `share` of its sample's clean margin where that is less.
+  at::Tensor at_most(double limit, double share, const at::Tensor& like) const {
+    std::vector<double> limits;
+    for (const std::int64_t sample : walkers_.owners) limits.push_back(std::min(limit, share * ledger_.clean_margin(sample)));
+    return at::tensor(at::ArrayRef<double>(limits), at::kDouble).to(like.options());
+  }
   at::Tensor clean_classes() const {
     std::vector<std::int64_t> classes;
     for (const std::int64_t sample : walkers_.owners) classes.push_back(ledger_.predicted(sample));
@@ -106,7 +112,8 @@ class Walk {
 
   at::Tensor with_label(const at::Tensor& gradient, const ExplainTask& at) {
     const at::Tensor classes = clean_classes();
-    const at::Tensor rows = (margins(here_->at().logits, classes) < rules_.hinge).nonzero().squeeze(1);
+    const at::Tensor margin = margins(here_->at().logits, classes);
+    const at::Tensor rows = (margin < at_most(rules_.hinge, kHingeShare, margin)).nonzero().squeeze(1);
     if (rows.numel() == 0) return gradient;
     charge_rows(rows, 1);
     at::Tensor direction = scaled_to_one(gradient);
@@ -117,9 +124,10 @@ class Walk {
   void repair(const at::Tensor& logits) {
     const at::Tensor classes = clean_classes();
     const at::Tensor margin = margins(logits, classes);
-    const at::Tensor rows = (margin < rules_.repair).nonzero().squeeze(1);
+    const at::Tensor wanted = at_most(rules_.repair, kRepairShare, margin);
+    const at::Tensor rows = (margin < wanted).nonzero().squeeze(1);
     if (rows.numel() == 0) return;
-    const at::Tensor gradient = margin_gradient(rows, classes, {}), missing = 1.001 * (rules_.repair - rows_at(margin, rows));
+    const at::Tensor gradient = margin_gradient(rows, classes, {}), missing = 1.001 * rows_at(wanted - margin, rows);
     const bool corners = task_.threat.norm == Norm::kLinf;
     const at::Tensor size = corners ? gradient.flatten(1).abs().sum(1) : gradient.flatten(1).square().sum(1);
     const at::Tensor length = (missing / size.clamp_min(std::numeric_limits<float>::min())).to(gradient.dtype());

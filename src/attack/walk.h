@@ -32,6 +32,8 @@ class Descent {
 // Descent of <cotangent, maps> for a cotangent that stays: objectives that are linear in the maps.
 std::unique_ptr<Descent> fixed_cotangent(at::Tensor cotangent);
 
+inline constexpr double kHingeShare = 0.1, kRepairShare = 0.05;
+
 struct WalkRules {
   std::int64_t steps = 100;
   double first_step = 0.01, last_step = 0.01;             // lengths in the threat's norm, on a half cosine in between
@@ -40,7 +42,8 @@ struct WalkRules {
   bool judge_start = false;                               // whether the start counts as an iterate
   // In logits; 0: neither. Where the margin of the clean class, in the surrogate's eyes, falls below `hinge`, the gradient that
   // raises it joins the direction, as long as it. Where it falls below `repair` on the model itself, one Newton step brings the
-  // iterate back (walks by a surrogate only: it would cost the others their linearization).
+  // iterate back (walks by a surrogate only: it would cost the others their linearization). A sample whose own clean margin is
+  // small has smaller ones: kHingeShare and kRepairShare of that margin at most.
   double hinge = 0, repair = 0;
 
   double step_length(std::int64_t step) const;

@@ -17,11 +17,17 @@ namespace {
 
 // Samples with at most so many features are small.
 constexpr std::int64_t kSmall = 256;
+// Explainers that need at least so many passes for a map are costly: large samples get half the work.
+constexpr std::int64_t kCostly = 10;
 // Rows that the scales of layers are read off.
 constexpr std::int64_t kReference = 32;
-// A walk's first and last step, of epsilon; what it keeps of earlier directions; the surrogate's margin, in logits, below which
-// the label's gradient joins; the margin that a flipped iterate is brought back to.
-constexpr double kFirstStep = 0.5, kFirstCornerStep = 2.0 / 3, kLastStep = 1.0 / 60, kMomentum = 0.75, kHinge = 1, kRepair = 0.01;
+// A walk's first step from anywhere, from a corner and from the best point, and its last, of epsilon; what it keeps of earlier
+// directions; how far around the best point walks start, of the way to a point anywhere.
+constexpr double kFirstStep = 0.5, kFirstCornerStep = 2.0 / 3, kFirstSmallStep = 0.2, kLastStep = 1.0 / 60, kMomentum = 0.75;
+constexpr double kAround = 0.5;
+// In logits: the surrogate's margin below which the label's gradient joins, also for walks from the best point; the margin that
+// a flipped iterate is brought back to.
+constexpr double kHinge = 0.3, kSmallHinge = 0.1, kRepair = 0.01;
 
 bool piecewise_linear(const Network& network) {
   return std::any_of(network.nodes().begin(), network.nodes().end(), [](const Node& node) {
@@ -68,6 +74,10 @@ at::Tensor mask_of(const AttackTask& task, const Explanation& clean, std::int64_
   return mask.to(clean.maps.options());
 }
 
+bool is_small(const AttackTask& task) {
+  return task.schema.layout.features() <= kSmall;
+}
+
 std::int64_t attacked_top(const AttackTask& task) {
   return task.metric.top_count().value_or(std::max<std::int64_t>(1, task.schema.layout.features() / 4));
 }
@@ -78,12 +88,12 @@ Arena::Arena(const AttackTask& the_task, Ledger& the_ledger, const Explanation& 
     : task(the_task),
       ledger(the_ledger),
       clean(the_clean),
-      effort(the_effort),
+      effort(the_effort * (the_task.explainer.evaluations() >= kCostly && !is_small(the_task) ? 0.5 : 1)),
       aim(the_task.metric.aim()),
       features(the_task.schema.layout.features()),
       k(attacked_top(the_task)),
       gradients(the_task.explainer.is_differentiable() && the_task.model.capabilities().double_backward),
-      small(features <= kSmall),
+      small(is_small(the_task)),
       top(mask_of(the_task, the_clean, k, 0)),
       near(aim.radius > 0 ? mask_of(the_task, the_clean, k, aim.radius) : top),
       scales_(gradients ? layer_scales(the_task) : std::vector<double>{}) {}
@@ -103,15 +113,15 @@ at::Tensor Arena::rows_of(const at::Tensor& tensor, const Ledger::Owners& owners
   return tensor.index_select(0, at::tensor(at::ArrayRef<std::int64_t>(owners), at::kLong).to(tensor.device()));
 }
 
-at::Tensor Arena::starts(const Ledger::Owners& owners, std::int64_t walk) const {
-  const at::Tensor origin = rows_of(task.inputs, owners), ids = rows_of(task.sample_ids, owners).cpu();
+// Rows of one sample come one block of all running samples after the other, each block with a seed of its own.
+at::Tensor Arena::anywhere(const at::Tensor& origin, const at::Tensor& ids, std::int64_t number) const {
   const std::int64_t running = static_cast<std::int64_t>(ledger.running().size());
   std::vector<at::Tensor> parts;
   ThreatModel relaxed = task.threat;
   relaxed.valid.reset();  // walks start in the space between valid rows
   for (std::int64_t begin = 0; begin < origin.size(0); begin += running) {
     const std::uint64_t seed =
-        derived_seed(task.seed, "gauntlet.start", static_cast<std::uint64_t>(walk * 1000 + begin / running));
+        derived_seed(task.seed, "gauntlet.start", static_cast<std::uint64_t>(number * 1000 + begin / running));
     const at::Tensor from = origin.slice(0, begin, begin + running), names = ids.slice(0, begin, begin + running);
     if (task.threat.norm == Norm::kLinf) {
       parts.push_back(relaxed.project(from + task.threat.epsilon * draw_signs(from, names, seed), from));
@@ -120,6 +130,15 @@ at::Tensor Arena::starts(const Ledger::Owners& owners, std::int64_t walk) const 
     }
   }
   return at::cat(parts);
+}
+
+at::Tensor Arena::starts(const Ledger::Owners& owners, const Course& course) const {
+  const at::Tensor best = rows_of(ledger.best_points(), owners);
+  if (course.start == Course::Start::kBest) return best;
+  const at::Tensor origin = rows_of(task.inputs, owners);
+  const at::Tensor start = anywhere(origin, rows_of(task.sample_ids, owners).cpu(), course.number);
+  if (course.start == Course::Start::kAnywhere) return start;
+  return task.threat.project(best + kAround * (start - origin), origin);
 }
 
 at::Tensor Arena::uniform(const Ledger::Owners& owners, const char* purpose, std::int64_t walk) const {
@@ -133,12 +152,14 @@ at::Tensor Arena::uniform(const Ledger::Owners& owners, const char* purpose, std
   return at::cat(parts).to(clean.maps.options());
 }
 
-std::function<Rule(std::int64_t)> Arena::surrogate(double from, double to, std::int64_t steps) const {
+std::function<Rule(std::int64_t)> Arena::surrogate(const Course& course) const {
   if (scales_.empty()) return {};
-  return [this, from, to, steps](std::int64_t step) {
-    const double way = steps > 1 ? static_cast<double>(step) / static_cast<double>(steps - 1) : 1;
+  return [this, course](std::int64_t step) {
+    const double way = course.steps > 1 ? static_cast<double>(step) / static_cast<double>(course.steps - 1) : 1;
     Rule rule;
-    for (const double scale : scales_) rule.softplus_beta.push_back(from * std::pow(to / from, way) / scale);
+    for (const double scale : scales_) {
+      rule.softplus_beta.push_back(course.from * std::pow(course.to / course.from, way) / scale);
+    }
     return rule;
   };
 }
@@ -167,17 +188,17 @@ std::vector<double> Arena::harm() const {
   return result;
 }
 
-void Arena::hunt(Descent& descent, const Ledger::Owners& owners, std::int64_t walk, std::int64_t steps,
-                 const std::function<Rule(std::int64_t)>& surrogate) {
-  const double epsilon = task.threat.epsilon;
-  const WalkRules rules{.steps = steps,
-                        .first_step = epsilon * (task.threat.norm == Norm::kLinf ? kFirstCornerStep : kFirstStep),
-                        .last_step = epsilon * kLastStep,
+void Arena::hunt(Descent& descent, const Ledger::Owners& owners, const Course& course) {
+  const bool small_steps = course.start == Course::Start::kBest;
+  const double first = small_steps ? kFirstSmallStep : task.threat.norm == Norm::kLinf ? kFirstCornerStep : kFirstStep;
+  const WalkRules rules{.steps = course.steps,
+                        .first_step = task.threat.epsilon * first,
+                        .last_step = task.threat.epsilon * kLastStep,
                         .momentum = kMomentum,
-                        .surrogate = surrogate,
-                        .hinge = kHinge,
+                        .surrogate = surrogate(course),
+                        .hinge = small_steps ? kSmallHinge : kHinge,
                         .repair = kRepair};
-  holdfast::walk(task, ledger, descent, rules, Walkers::of(task, owners, starts(owners, walk)));
+  holdfast::walk(task, ledger, descent, rules, Walkers::of(task, owners, starts(owners, course)));
   mark();
 }
 

@@ -39,14 +39,10 @@ class Arena {
   std::int64_t scaled(std::int64_t standard) const;
   // Rows of a tensor [B, ...].
   static at::Tensor rows_of(const at::Tensor& tensor, const Ledger::Owners& owners);
-  // A random start for each row; `walk` tells walks apart. Uniform in the ball; linf: a corner of it.
-  at::Tensor starts(const Ledger::Owners& owners, std::int64_t walk) const;
   // Uniform numbers in [0, 1), [rows, features], keyed by sample and position among its rows.
   at::Tensor uniform(const Ledger::Owners& owners, const char* purpose, std::int64_t walk) const;
 
-  // Directions with softplus in place of every kink, width falling from `from` to `to` parts of a layer's scale over the
-  // steps; empty where the model has no kinks or its layers are not known.
-  std::function<Rule(std::int64_t)> surrogate(double from, double to, std::int64_t steps) const;
+  // Whether directions come with softplus in place of every kink: not where the model has none, or its layers are not known.
   bool has_surrogate() const { return !scales_.empty(); }
 
   // Explains admitted points, records them, and charges for it.
@@ -62,11 +58,25 @@ class Arena {
   const std::vector<Milestone>& way() const { return way_; }
   void mark();
 
-  // Walks the rows from random starts down `descent`.
-  void hunt(Descent& descent, const Ledger::Owners& owners, std::int64_t walk, std::int64_t steps,
-            const std::function<Rule(std::int64_t)>& surrogate);
+  // How rows walk.
+  struct Course {
+    enum class Start {
+      kAnywhere,    // uniform in the ball; linf: a corner of it
+      kAroundBest,  // the best point so far, moved by half of such a way
+      kBest,        // the best point so far, by small steps
+    };
+    std::int64_t number = 0, steps = 0;  // `number` tells walks apart
+    double from = 0, to = 0;             // sharpness of the surrogate at the first and the last step, of a layer's scale
+    Start start = Start::kAnywhere;
+  };
+  // Walks the rows down `descent`.
+  void hunt(Descent& descent, const Ledger::Owners& owners, const Course& course);
 
  private:
+  at::Tensor starts(const Ledger::Owners& owners, const Course& course) const;
+  at::Tensor anywhere(const at::Tensor& origin, const at::Tensor& ids, std::int64_t number) const;
+  std::function<Rule(std::int64_t)> surrogate(const Course& course) const;
+
   std::vector<Milestone> way_;
   std::vector<double> scales_;  // of each activation's input, over the reference rows and within the ball
 };

@@ -1,4 +1,4 @@
-// gaps: lowers randomly weighted gaps between the top k and the rest, from many starts.
+// gaps: lowers randomly weighted gaps between the top k and the rest, from many starts: anywhere, and around the best point.
 //     minimise  sum_i w_i a_i / ||a||,   w = (n - k) on the clean top k and -k elsewhere, times 2 u^2, u uniform for each walk
 // Dividing by ||a|| takes out the direction that only makes the model more confident. Random weights send each walk after other
 // features: for small samples many short walks find far more than one long one.
@@ -11,7 +11,7 @@
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kWalks = 40, kSteps = 20;
+constexpr std::int64_t kRounds = 6, kWalks = 20, kSteps = 40;
 
 class WeightedGaps final : public FeatureDescent {
  public:
@@ -36,15 +36,13 @@ class Gaps final : public Component {
   void run(Arena& arena) override {
     const double n = static_cast<double>(arena.features), k = static_cast<double>(arena.k);
     const at::Tensor gaps = arena.top * n - k;  // n - k on the top, -k elsewhere
-    std::int64_t walk = 0;
-    // Without kinks there is one surrogate, the model itself: all walks go by it.
-    const std::vector<double> sharpness{2, 8, 32};
-    for (const double r : sharpness) {
-      const Ledger::Owners owners = arena.rows(arena.scaled(kWalks));
+    for (std::int64_t i = 0; i < arena.scaled(kRounds); ++i) {
+      const Ledger::Owners owners = arena.rows(kWalks);
       if (owners.empty()) return;
-      const at::Tensor u = arena.uniform(owners, "gauntlet.gaps", walk);
+      const at::Tensor u = arena.uniform(owners, "gauntlet.gaps", i);
       WeightedGaps descent(arena.task.schema.layout, Arena::rows_of(gaps, owners) * (2 * u * u));
-      arena.hunt(descent, owners, walk++, kSteps, arena.surrogate(r, r, kSteps));
+      const auto start = i % 2 == 0 ? Arena::Course::Start::kAnywhere : Arena::Course::Start::kAroundBest;
+      arena.hunt(descent, owners, {.number = i, .steps = kSteps, .from = 2, .to = 32, .start = start});
     }
   }
 };

@@ -10,7 +10,7 @@
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kWalks = 17, kSteps = 20, kLongSteps = 60;
+constexpr std::int64_t kWalks = 20, kSteps = 40, kLongSteps = 60, kNumber = 200;
 
 // <c, f(a)> / ||f(a)||, f centring where `centred`, of the logarithm where `of_logarithm`.
 class Alignment final : public FeatureDescent {
@@ -51,18 +51,19 @@ class Order final : public Component {
     const at::Tensor a = fold_features(layout, arena.clean.maps);
     const at::Tensor ranks = a.argsort(/*dim=*/1, /*descending=*/false).argsort(/*dim=*/1, /*descending=*/false).to(a.options());
     const at::Tensor centred = unit_rows(ranks - ranks.mean(1, /*keepdim=*/true)), plain = unit_rows(a);
-    std::int64_t walk = 200;
-    for (const bool by_rank : {true, false}) {
-      for (const bool of_logarithm : {false, true}) {
-        if (!by_rank && of_logarithm) continue;
-        for (const double r : arena.small ? std::vector<double>{2, 8, 32} : std::vector<double>{3}) {
-          const Ledger::Owners owners = arena.rows(arena.small ? arena.scaled(kWalks) / 2 + 1 : 1);
-          if (owners.empty()) return;
-          Alignment descent(layout, Arena::rows_of(by_rank ? centred : plain, owners), by_rank, of_logarithm);
-          const std::int64_t steps = arena.small ? kSteps : arena.scaled(kLongSteps);
-          arena.hunt(descent, owners, walk++, steps, arena.surrogate(r, arena.small ? r : 60, steps));
-        }
-      }
+    struct Kind {
+      bool by_rank, of_logarithm;
+    };
+    std::int64_t number = kNumber;
+    for (const auto& [by_rank, of_logarithm] : {Kind{true, false}, Kind{true, true}, Kind{false, false}}) {
+      const Ledger::Owners owners = arena.rows(arena.small ? arena.scaled(kWalks) : 1);
+      if (owners.empty()) return;
+      Alignment descent(layout, Arena::rows_of(by_rank ? centred : plain, owners), by_rank, of_logarithm);
+      arena.hunt(descent, owners,
+                 {.number = number++,
+                  .steps = arena.small ? kSteps : arena.scaled(kLongSteps),
+                  .from = arena.small ? 2.0 : 3.0,
+                  .to = arena.small ? 32.0 : 60.0});
     }
   }
 };

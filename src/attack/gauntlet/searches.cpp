@@ -76,8 +76,8 @@ class Square final : public Component {
   bool fits(const Arena& arena) const override { return arena.task.schema.layout.kind == Layout::Kind::kGrid && !arena.small; }
 
   void run(Arena& arena) override {
-    // With gradients this only polishes; without, it is the attack.
-    const std::int64_t tries = arena.scaled(arena.gradients ? 60 : 600);
+    // With gradients this polishes what walks found; without, it is the attack.
+    const std::int64_t tries = arena.scaled(arena.gradients ? 300 : 600);
     for (std::int64_t i = 0; i < tries; ++i) {
       const Ledger::Owners owners = arena.rows();
       if (owners.empty()) return;

@@ -1,34 +1,56 @@
-// threshold: a soft count of who is above the k-th value.
-//     minimise  sum_{i in S} q_i - sum_{i not in S} q_i (weighted as in gaps),   q_i = sigmoid((a_i - tau) / (T tau))
-// S the clean top k, tau between the k-th and (k+1)-th value of the present map, T cycled. It looks only at features that are
-// about to cross.
+// threshold: a soft count of what is above the k-th value.
+//     minimise  sum_{i in S} u_i q_i / U  -  sum_{j not in N_w(S)} u_j q_j / V,      q = sigmoid(log(v / tau) / T)
+// S is the clean top k, v what the metric sees of a feature: its own value, or for i in S the largest within w where the metric
+// asks what is near the top. tau lies between the k-th and (k+1)-th value of the present map. u are random weights (small
+// samples) or
+// 1. U and V make both sums pull equally hard, whatever the number of features that are close to tau.
+//
+// It looks only at features that are about to cross, so it is at its best from a point that others found. Large samples start
+// there, by small steps and an almost sharp surrogate: on MNIST (k = 100, w = 1) that brings 1-LENS-precision down further than
+// more of contrast does. Small ones start anywhere.
 #include <limits>
 
 #include "component.h"
 #include "feature_descent.h"
 #include "holdfast/core/torch.h"
+#include "window_maximum.h"
 
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kWalks = 5, kSteps = 20, kLongSteps = 60;
+constexpr std::int64_t kWalks = 10, kSteps = 40, kLongWalks = 3, kLongSteps = 60, kNumber = 100;
+constexpr double kTiny = 1e-6;  // of the largest value: what is below it is not raised by its logarithm
 
 class SoftThreshold final : public FeatureDescent {
  public:
-  SoftThreshold(const Layout& layout, at::Tensor gaps, std::int64_t k, double temperature)
-      : FeatureDescent(layout), gaps_(std::move(gaps)), k_(k), temperature_(temperature) {}
+  // `inside` and `outside` [rows, features]: weights of what is counted, 0 elsewhere.
+  SoftThreshold(const Schema& schema, std::int64_t radius, at::Tensor inside, at::Tensor outside, std::int64_t k,
+                double temperature)
+      : FeatureDescent(schema.layout),
+        maximum_(schema, radius),
+        inside_(std::move(inside)),
+        outside_(std::move(outside)),
+        k_(k),
+        temperature_(temperature) {}
 
  private:
   at::Tensor slope(const at::Tensor& a) override {
     const at::Tensor highest = std::get<0>(a.topk(k_ + 1, 1));
-    const at::Tensor tau =
-        highest.slice(1, k_ - 1, k_ + 1).mean(1, /*keepdim=*/true).clamp_min(std::numeric_limits<float>::min());
-    const at::Tensor q = ((a - tau) / (temperature_ * tau)).sigmoid();
-    return gaps_ * q * (1 - q);
+    const at::Tensor tau = highest.slice(1, k_ - 1, k_ + 1).mean(1, /*keepdim=*/true).clamp_min(kTiny);
+    const auto [value, position] = maximum_(a);
+    const at::Tensor lowered = pull(inside_, value, tau), raised = pull(outside_, a, tau);
+    return (-raised).scatter_add_(1, position, lowered);
   }
-  std::vector<at::Tensor*> state() override { return {&gaps_}; }
+  // The slope of the weighted count by the values, scaled so that its slopes by their logarithms sum to 1.
+  at::Tensor pull(const at::Tensor& weights, const at::Tensor& values, const at::Tensor& tau) const {
+    const at::Tensor v = values.clamp_min(kTiny), q = ((v / tau).log() / temperature_).sigmoid();
+    const at::Tensor slopes = weights * q * (1 - q);
+    return slopes / (slopes.sum(1, /*keepdim=*/true).clamp_min(std::numeric_limits<float>::min()) * v);
+  }
+  std::vector<at::Tensor*> state() override { return {&inside_, &outside_}; }
 
-  at::Tensor gaps_;
+  const WindowMaximum maximum_;
+  at::Tensor inside_, outside_;
   std::int64_t k_;
   double temperature_;
 };
@@ -41,17 +63,32 @@ class Threshold final : public Component {
   }
 
   void run(Arena& arena) override {
-    const at::Tensor gaps = arena.top * static_cast<double>(arena.features) - static_cast<double>(arena.k);
-    std::int64_t walk = 100;
-    for (const double temperature : arena.small ? std::vector<double>{0.1, 0.3, 1} : std::vector<double>{0.5}) {
-      for (const double r : arena.small ? std::vector<double>{2, 8, 32} : std::vector<double>{3}) {
-        const Ledger::Owners owners = arena.rows(arena.small ? arena.scaled(kWalks) : 1);
-        if (owners.empty()) return;
-        SoftThreshold descent(arena.task.schema.layout, Arena::rows_of(gaps, owners), arena.k, temperature);
-        const std::int64_t steps = arena.small ? kSteps : arena.scaled(kLongSteps);
-        arena.hunt(descent, owners, walk++, steps, arena.surrogate(r, arena.small ? r : 60, steps));
-      }
+    std::vector<double> temperatures{0.1, 0.3, 1};
+    if (!arena.small) temperatures.assign(static_cast<std::size_t>(arena.scaled(kLongWalks)), 0.5);
+    std::int64_t number = kNumber;
+    for (const double temperature : temperatures) {
+      const Ledger::Owners owners = arena.rows(arena.small ? arena.scaled(kWalks) : 1);
+      if (owners.empty()) return;
+      SoftThreshold descent = descent_of(arena, owners, number, temperature);
+      arena.hunt(descent, owners, course(arena, number++));
     }
+  }
+
+ private:
+  static Arena::Course course(const Arena& arena, std::int64_t number) {
+    if (arena.small) return {.number = number, .steps = kSteps, .from = 2, .to = 32};
+    return {.number = number, .steps = kLongSteps, .from = 20, .to = 100, .start = Arena::Course::Start::kBest};
+  }
+
+  static SoftThreshold descent_of(const Arena& arena, const Ledger::Owners& owners, std::int64_t number, double temperature) {
+    at::Tensor inside = Arena::rows_of(arena.top, owners), outside = 1 - Arena::rows_of(arena.near, owners);
+    if (arena.small) {
+      const at::Tensor u = arena.uniform(owners, "gauntlet.threshold", number);
+      inside = inside * u.square();
+      outside = outside * u.square();
+    }
+    const std::int64_t radius = arena.aim.at == Aim::At::kNearTop ? arena.aim.radius : 0;
+    return {arena.task.schema, radius, inside, outside, arena.k, temperature};
   }
 };
 
