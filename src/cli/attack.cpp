@@ -1,6 +1,7 @@
 // holdfast attack: one model, explainer, attack and metric.
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "command.h"
@@ -125,52 +126,105 @@ void print_components(const CellResult& result) {
   std::printf("moved by %.4f in the last fifth of the work%s\n", late, late > kConverged ? ": more effort will find more" : "");
 }
 
+// What was found at one epsilon.
+struct Found {
+  ThreatModel threat;
+  CellResult result;
+  Assessment assessment;
+  Json json;
+};
+
+// Of the smaller of several epsilons: everything that a run of its own would have written, in a folder of its own.
+std::string epsilon_folder(double epsilon) {
+  return fmt::format("epsilon-{}", epsilon);
+}
+
+// Those of another attack that was here.
+void remove_epsilon_folders(const std::string& folder) {
+  std::vector<std::string> stale;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const bool ours = entry.is_directory() && entry.path().filename().string().rfind("epsilon-", 0) == 0;
+    if (ours && file_exists(entry.path().string() + "/result.json")) stale.push_back(entry.path().string());
+  }
+  for (const std::string& path : stale) remove_folder(path);
+}
+
+// The largest epsilon's files lie in the folder itself, as those of a run with one epsilon do.
+void write_all(const std::string& folder, std::vector<Found>& found) {
+  remove_epsilon_folders(folder);
+  Json curve = Json::array();
+  for (const Found& one : found) {
+    const bool largest = &one == &found.back();
+    curve.push_back({{"epsilon", one.threat.epsilon},
+                     {"folder", largest ? "." : epsilon_folder(one.threat.epsilon)},
+                     {"metric", one.json.at("metric")}});
+    if (largest) continue;
+    const std::string part = folder + "/" + epsilon_folder(one.threat.epsilon);
+    make_folders(part);
+    write_files(part, one.result, one.json);
+  }
+  if (found.size() > 1) found.back().json["epsilons"] = curve;
+  write_files(folder, found.back().result, found.back().json);
+}
+
 void run(const Flags& flags) {
   flags.common.apply();
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.attack.explainers.back());
   const std::unique_ptr<Attack> attack = attacks().make(flags.attack.attacks.back());
   const std::unique_ptr<Metric> metric = metrics().make(flags.attack.metrics.back());
+  const std::vector<double> epsilons = flags.attack.parsed_epsilons();
   check_writable_folder(flags.out);
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());
-  const ThreatModel threat = ThreatModel::make(parse_norm(flags.attack.norm), flags.attack.parsed_epsilon(),
-                                               flags.attack.parsed_box(), subject.schema, flags.attack.parsed_threat());
   check_data({.name = flags.subject.inputs,
               .inputs = subject.inputs,
               .schema = subject.schema,
-              .trial = {.metrics = {flags.attack.metrics.back()}, .box = threat.box}});
-  const CellTask task{.model = *subject.model,
-                      .explainer = *explainer,
-                      .attack = *attack,
-                      .metric = *metric,
-                      .threat = threat,
-                      .schema = subject.schema,
-                      .inputs = subject.inputs,
-                      .targets = subject.targets,
-                      .sample_ids = subject.ids,
-                      .seed = static_cast<std::uint64_t>(flags.common.seed),
-                      .baseline = subject.baseline,
-                      .background = subject.background,
-                      .select = flags.attack.parsed_select(),
-                      .trace = flags.trace};
-  check_cell(task);
+              .trial = {.metrics = {flags.attack.metrics.back()}, .box = flags.attack.parsed_box()}});
+  const auto task_for = [&](const ThreatModel& threat, const at::Tensor& start) {
+    return CellTask{.model = *subject.model,
+                    .explainer = *explainer,
+                    .attack = *attack,
+                    .metric = *metric,
+                    .threat = threat,
+                    .schema = subject.schema,
+                    .inputs = subject.inputs,
+                    .targets = subject.targets,
+                    .sample_ids = subject.ids,
+                    .seed = static_cast<std::uint64_t>(flags.common.seed),
+                    .baseline = subject.baseline,
+                    .background = subject.background,
+                    .start = start,
+                    .select = flags.attack.parsed_select(),
+                    .trace = flags.trace};
+  };
+  std::vector<Found> found;
+  for (const double epsilon : epsilons) {
+    found.push_back({.threat = ThreatModel::make(parse_norm(flags.attack.norm), epsilon, flags.attack.parsed_box(),
+                                                 subject.schema, flags.attack.parsed_threat())});
+    check_cell(task_for(found.back().threat, {}));
+  }
 
   const Json identity = identity_of(flags.subject, flags.attack, flags.common, {{"trace", flags.trace}});
   const FolderClaim claim = claim_attack_folder(flags.out);
-  CellResult result;
-  {
-    Progress progress(attack->name(), subject.inputs.size(0), "samples");
-    result = run_cell(task, flags.common.tiles(), &progress);
+  at::Tensor start;  // what was found at the epsilon before
+  for (Found& one : found) {
+    const CellTask task = task_for(one.threat, start);
+    {
+      Progress progress(attack->name(), subject.inputs.size(0), "samples");
+      one.result = run_cell(task, flags.common.tiles(), &progress);
+    }
+    start = one.result.perturbed;
+    one.assessment = assess_result(task, one.result);
+    one.json = result_json(flags, task, one.result, one.assessment);
+    one.json["identity"] = identity;
+    if (flags.json) continue;
+    print_line(task, one.assessment);
+    print_components(one.result);
   }
-  const Assessment assessment = assess_result(task, result);
-  Json json = result_json(flags, task, result, assessment);
-  json["identity"] = identity;
-  write_files(flags.out, result, json);
+  write_all(flags.out, found);
   if (flags.json) {
-    std::fputs(dump_json(json).c_str(), stdout);
+    std::fputs(dump_json(found.back().json).c_str(), stdout);
     return;
   }
-  print_line(task, assessment);
-  print_components(result);
   log_info("perturbed inputs, both explanations and result.json are in {}", flags.out);
 }
 

@@ -6,6 +6,7 @@ namespace holdfast::cli {
 
 Json identity_of(const SubjectFlags& subject, const AttackFlags& attack, const CommonFlags& common, const Json& more,
                  const std::vector<std::string>& more_files) {
+  const std::vector<double> epsilons = attack.parsed_epsilons();
   Json config{{"model", subject.model},
               {"inputs", subject.inputs},
               {"targets", subject.targets},
@@ -16,7 +17,7 @@ Json identity_of(const SubjectFlags& subject, const AttackFlags& attack, const C
               {"attacks", attack.attacks},
               {"metrics", attack.metrics},
               {"norm", attack.norm},
-              {"epsilon", attack.parsed_epsilon()},
+              {"epsilon", epsilons.size() == 1 ? Json(epsilons.front()) : Json(epsilons)},
               {"box", attack.box},
               {"valid", attack.valid},
               {"sides", attack.sides},
