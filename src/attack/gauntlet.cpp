@@ -7,6 +7,10 @@
 // How far results still moved in the last fifth of the work is kept for every sample (late_gain): where it is not small, more
 // effort will find more.
 //
+// noise=expected, for explainers that draw noise (smooth_grad): points are looked for that break the map whatever the noise is;
+// the directions come from another draw at every step, the best points are chosen by one draw, and what is reported is measured
+// by the explainer's own, which no component saw.
+//
 // For models with kinks directions come from a surrogate with softplus of a width that falls during a walk; what is measured
 // is always the model itself. Scales of that width are read off task.reference, so that results do not depend on the tile.
 #include <cmath>
@@ -14,6 +18,7 @@
 #include "check.h"
 #include "gauntlet/component.h"
 #include "holdfast/core/interrupt.h"
+#include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 #include "methods.h"
 
@@ -40,7 +45,9 @@ namespace {
 const MethodInfo kInfo{
     .name = "gauntlet",
     .summary = "worst of a few diverse attacks, without parameters: the strongest there is",
-    .options = {{"effort", "standard", one_of({"light", "standard", "heavy"}), "how much work: a third, one, four times"}},
+    .options = {{"effort", "standard", one_of({"light", "standard", "heavy"}), "how much work: a third, one, four times"},
+                {"noise", "fixed", one_of({"fixed", "expected"}),
+                 "explainers that draw noise: break the map with the very noise it is reported with, or with any"}},
     .needs = {"gradients of gradients for most of it; works without"}};
 
 double factor(const std::string& effort) {
@@ -49,19 +56,25 @@ double factor(const std::string& effort) {
 
 class Gauntlet final : public Attack {
  public:
-  explicit Gauntlet(const Options& options) : Attack(options.canonical()), effort_(factor(options.word("effort"))) {}
+  explicit Gauntlet(const Options& options)
+      : Attack(options.canonical()), effort_(factor(options.word("effort"))), any_noise_(options.word("noise") == "expected") {}
 
   void check(const AttackTask& task) const override { check_task(task); }
   Select selects(Select) const override { return Select::kWorst; }
 
   AttackResult run(const AttackTask& task) const override {
     check(task);
+    return any_noise_ ? run_with_other_noise(task) : run_components(task);
+  }
+
+ private:
+  AttackResult run_components(const AttackTask& task) const {
     ExplainTask at_clean = explain_at(task, task.inputs);
     at_clean.keep_signs = true;
     const Explanation clean = task.explainer.attribute(at_clean);
     Ledger ledger(task, clean, Select::kWorst);
     ledger.charge(task.explainer.evaluations());
-    gauntlet::Arena arena(task, ledger, clean, effort_);
+    gauntlet::Arena arena(task, ledger, clean, effort_, any_noise_);
     if (task.start.defined()) {
       ledger.begin_component("start");
       arena.judge(task.start, arena.rows());
@@ -78,7 +91,28 @@ class Gauntlet final : public Attack {
     return result;
   }
 
- private:
+  // Points are found with noise that is not the reported one, another draw for every direction, and then judged by it.
+  AttackResult run_with_other_noise(const AttackTask& task) const {
+    AttackTask other = task;
+    other.seed = derived_seed(task.seed, "gauntlet.other noise");
+    AttackResult found = run_components(other);
+    Ledger ledger(task, task.explainer.attribute(explain_at(task, task.inputs)), Select::kWorst);
+    ledger.record(found.perturbed, task.explainer.attribute(explain_at(task, found.perturbed)));
+    AttackResult result = ledger.finish();
+    for (std::size_t i = 0; i < result.samples.size(); ++i) {
+      SampleOutcome& outcome = found.samples[i];
+      outcome.value = result.samples[i].value;
+      outcome.margin = result.samples[i].margin;
+      outcome.evaluations += 2 * task.explainer.evaluations();
+      if (result.samples[i].iteration > 0) continue;  // else the map broke for the other noise only: the clean input it is
+      outcome.iteration = 0;
+      outcome.component.clear();
+    }
+    result.samples = std::move(found.samples);
+    result.components = std::move(found.components);
+    return result;
+  }
+
   // Against the values at the last milestone before four fifths of the work.
   static void note_late_gains(const std::vector<gauntlet::Arena::Milestone>& way, std::vector<SampleOutcome>& samples) {
     const gauntlet::Arena::Milestone* before = nullptr;
@@ -90,6 +124,7 @@ class Gauntlet final : public Attack {
   }
 
   double effort_;
+  bool any_noise_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "descend.h"
 #include "feature_maps.h"
 #include "holdfast/core/interrupt.h"
+#include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast {
@@ -36,7 +37,7 @@ class Walk {
         rules_(rules),
         walkers_(std::move(walkers)),
         passes_(task.explainer.evaluations()),
-        judges_where_it_walks_(!rules.surrogate && !task.threat.valid) {}
+        judges_where_it_walks_(!rules.surrogate && !task.threat.valid && !rules.fresh_noise) {}
 
   void run(std::unique_ptr<Linearization> here) {
     here_ = std::move(here);
@@ -66,6 +67,7 @@ class Walk {
   at::Tensor gradient_at(std::int64_t step) {
     ExplainTask at = point();
     if (rules_.surrogate) at.rule = rules_.surrogate(step);
+    if (rules_.fresh_noise) at.seed = derived_seed(task_.seed, "walk.noise", static_cast<std::uint64_t>(step));
     std::int64_t cost = 2 * passes_ * descent_.pullbacks();
     if (!here_) {
       here_ = task_.explainer.linearize(at);

@@ -40,6 +40,7 @@ struct WalkRules {
   double momentum = 0;                                    // of the gradients before, each scaled to sum 1
   std::function<Rule(std::int64_t step)> surrogate = {};  // of the direction at each step; empty: the model itself
   bool judge_start = false;                               // whether the start counts as an iterate
+  bool fresh_noise = false;  // directions of explainers that draw noise: from another draw at every step
   // In logits; 0: neither. Where the margin of the clean class, in the surrogate's eyes, falls below `hinge`, the gradient that
   // raises it joins the direction, as long as it. Where it falls below `repair` on the model itself, one Newton step brings the
   // iterate back (walks by a surrogate only: it would cost the others their linearization). A sample whose own clean margin is

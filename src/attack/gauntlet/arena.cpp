@@ -84,11 +84,12 @@ std::int64_t attacked_top(const AttackTask& task) {
 
 }  // namespace
 
-Arena::Arena(const AttackTask& the_task, Ledger& the_ledger, const Explanation& the_clean, double the_effort)
+Arena::Arena(const AttackTask& the_task, Ledger& the_ledger, const Explanation& the_clean, double the_effort, bool noise)
     : task(the_task),
       ledger(the_ledger),
       clean(the_clean),
       effort(the_effort * (the_task.explainer.evaluations() >= kCostly && !is_small(the_task) ? 0.5 : 1)),
+      fresh_noise(noise),
       aim(the_task.metric.aim()),
       features(the_task.schema.layout.features()),
       k(attacked_top(the_task)),
@@ -196,6 +197,7 @@ void Arena::hunt(Descent& descent, const Ledger::Owners& owners, const Course& c
                         .last_step = task.threat.epsilon * kLastStep,
                         .momentum = kMomentum,
                         .surrogate = surrogate(course),
+                        .fresh_noise = fresh_noise,
                         .hinge = small_steps ? kSmallHinge : kHinge,
                         .repair = kRepair};
   holdfast::walk(task, ledger, descent, rules, Walkers::of(task, owners, starts(owners, course)));

@@ -16,13 +16,15 @@ namespace holdfast::gauntlet {
 
 class Arena {
  public:
-  // `clean` is the explanation at task.inputs, signs kept. `effort` multiplies the work: 1 is standard.
-  Arena(const AttackTask& task, Ledger& ledger, const Explanation& clean, double effort);
+  // `clean` is the explanation at task.inputs, signs kept. `effort` multiplies the work: 1 is standard. `fresh_noise`: see
+  // WalkRules.
+  Arena(const AttackTask& task, Ledger& ledger, const Explanation& clean, double effort, bool fresh_noise = false);
 
   const AttackTask& task;
   Ledger& ledger;
   const Explanation& clean;
   const double effort;
+  const bool fresh_noise;
   const Aim aim;
   const std::int64_t features;
   const std::int64_t k;  // size of the top that is attacked; a quarter of the features for metrics of whole maps

@@ -1,0 +1,122 @@
+// gauntlet for every explainer that people attack: never better for the defender than its own components or than random points.
+#include <cmath>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "../../src/attack/gauntlet/component.h"
+#include "../../src/attack/ledger.h"
+#include "attack_case.h"
+
+namespace holdfast {
+namespace {
+
+using testing_support::AttackCase;
+using testing_support::mlp_model;
+using testing_support::normal_tensor;
+
+constexpr std::int64_t kSamples = 8;
+constexpr double kLight = 1.0 / 3;
+
+AttackCase case_of(const std::string& explainer) {
+  AttackCase test;
+  test.explainer = explainer;
+  test.model = mlp_model({.features = 12, .hidden = 24, .classes = 3});
+  test.inputs = normal_tensor({kSamples, 12}, 61).add_(0.5);
+  test.ids = at::arange(kSamples, at::kLong);
+  test.threat = ThreatModel::make(Norm::kL2, 0.8, std::nullopt, test.schema);
+  return test;
+}
+
+double mean_value(const AttackResult& result) {
+  double sum = 0;
+  for (const SampleOutcome& sample : result.samples) sum += sample.value;
+  return sum / static_cast<double>(result.samples.size());
+}
+
+// Each component by itself, from the clean inputs.
+std::map<std::string, AttackResult> alone(const AttackTask& task) {
+  std::map<std::string, AttackResult> results;
+  ExplainTask at_clean{.model = task.model,
+                       .inputs = task.inputs,
+                       .targets = task.targets,
+                       .sample_ids = task.sample_ids,
+                       .seed = task.seed,
+                       .schema = &task.schema};
+  at_clean.keep_signs = true;
+  const Explanation clean = task.explainer.attribute(at_clean);
+  for (const auto& component : gauntlet::components()) {
+    Ledger ledger(task, clean, Select::kWorst);
+    gauntlet::Arena arena(task, ledger, clean, kLight);
+    if (!component->fits(arena)) continue;
+    component->run(arena);
+    results.emplace(component->name(), ledger.finish());
+  }
+  return results;
+}
+
+class GauntletExplainers : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Explainers, GauntletExplainers,
+                         testing::Values("saliency", "input_x_gradient", "integrated_gradients(steps=4)",
+                                         "smooth_grad(samples=3,sigma=0.2)", "deep_lift", "lrp"));
+
+TEST_P(GauntletExplainers, NeverBetterForTheDefenderThanComponentsOrRandomPoints) {
+  AttackCase test = case_of(GetParam());
+  const AttackResult whole = test.run("gauntlet(effort=light)");
+  EXPECT_LE(mean_value(whole), mean_value(test.run("random(samples=300)")));
+  const auto parts = alone(test.task());
+  ASSERT_TRUE(parts.contains("random") && parts.contains("contrast") && parts.contains("gaps"));
+  for (const auto& [name, part] : parts) {
+    EXPECT_LE(mean_value(whole), mean_value(part)) << name;
+    // These propose the same points whatever was found before them.
+    if (name != "random" && name != "contrast") continue;
+    for (std::size_t i = 0; i < whole.samples.size(); ++i) EXPECT_LE(whole.samples[i].value, part.samples[i].value) << name;
+  }
+  EXPECT_LT(mean_value(whole), 0.9) << "the case should be worth attacking";
+}
+
+// The metric of points under draws of noise that the attack has not seen.
+double under_other_noise(const AttackTask& task, const at::Tensor& perturbed) {
+  double sum = 0;
+  for (std::uint64_t seed = 1000; seed < 1010; ++seed) {
+    const auto maps = [&](const at::Tensor& inputs) {
+      return task.explainer
+          .attribute({.model = task.model,
+                      .inputs = inputs,
+                      .targets = task.targets,
+                      .sample_ids = task.sample_ids,
+                      .seed = seed,
+                      .schema = &task.schema})
+          .maps.to(at::kDouble)
+          .contiguous();
+    };
+    const at::Tensor clean = maps(task.inputs), moved = maps(perturbed);
+    for (std::int64_t i = 0; i < kSamples; ++i) {
+      const auto row = [&](const at::Tensor& all) {
+        return fold(task.schema.layout, std::span<const double>(all[i].data_ptr<double>(), 12));
+      };
+      sum += task.metric.compare({row(clean), task.schema}, {row(moved), task.schema}) / (10 * kSamples);
+    }
+  }
+  return sum;
+}
+
+TEST(GauntletNoise, ExpectedNoiseBreaksMapsWhateverTheNoise) {
+  AttackCase test = case_of("smooth_grad(samples=3,sigma=0.3)");
+  const AttackTask task = test.task();
+  const AttackResult fixed = attacks().make("gauntlet(effort=light)")->run(task);
+  const AttackResult expected = attacks().make("gauntlet(effort=light,noise=expected)")->run(task);
+  // Knowing the noise is worth something, and lost when it is drawn again.
+  EXPECT_LT(mean_value(fixed), mean_value(expected));
+  EXPECT_LT(mean_value(fixed), under_other_noise(task, fixed.perturbed) - 0.05);
+  EXPECT_LT(under_other_noise(task, expected.perturbed), under_other_noise(task, fixed.perturbed));
+}
+
+TEST(GauntletNoise, WithoutNoiseBothAreTheSameKindOfAttack) {
+  AttackCase test = case_of("saliency");
+  EXPECT_NEAR(mean_value(test.run("gauntlet(effort=light,noise=expected)")), mean_value(test.run("gauntlet(effort=light)")),
+              0.03);
+}
+
+}  // namespace
+}  // namespace holdfast
