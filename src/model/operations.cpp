@@ -42,7 +42,15 @@ at::Tensor apply(const op::ReverseChannels&, const Operands& in) {
   return in[0].flip(1);
 }
 
+// A stack of networks: the batch is cut into as many equal parts, each for its own matrix.
+at::Tensor apply_stack(const op::Linear& linear, const at::Tensor& x) {
+  HOLDFAST_CHECK(x.dim() == 2 && linear.bias.defined());
+  const at::Tensor parts = x.view({linear.weight.size(0), -1, x.size(1)});
+  return at::baddbmm(linear.bias.unsqueeze(1), parts, linear.weight.transpose(1, 2)).flatten(0, 1);
+}
+
 at::Tensor apply(const op::Linear& linear, const Operands& in) {
+  if (linear.weight.dim() == 3) return apply_stack(linear, in[0]);
   return at::linear(in[0], linear.weight, linear.bias);
 }
 

@@ -22,6 +22,7 @@ Json to_json(const EpochRecord& record) {
     json["validation"] = {
         {"loss", *record.validation_loss}, {"accuracy", number_or_null(record.accuracy)}, {"auc", number_or_null(record.auc)}};
   }
+  if (record.ranking_kept) json["ranking_kept"] = *record.ranking_kept;
   json["seconds"] = record.seconds;
   return json;
 }
@@ -37,6 +38,7 @@ EpochRecord epoch_record_from_json(const Json& json) {
     record.accuracy = optional_number(*validation, "accuracy");
     record.auc = optional_number(*validation, "auc");
   }
+  record.ranking_kept = optional_number(json, "ranking_kept");
   record.seconds = json.at("seconds").get<double>();
   return record;
 }

@@ -14,7 +14,9 @@ class NetworkTrainee final : public Trainee {
     }
   }
 
-  at::Tensor training_logits(const at::Tensor& inputs, std::uint64_t seed) override { return network_.run_training(inputs, seed); }
+  at::Tensor training_logits(const at::Tensor& inputs, std::uint64_t seed) override {
+    return network_.run_training(inputs, seed);
+  }
   at::Tensor logits(const at::Tensor& inputs) override { return network_.logits(inputs); }
   bool modes_differ() const override { return modes_differ_; }
   const Network* network() const override { return &network_; }

@@ -36,6 +36,15 @@ void Optimizer::step(std::span<const at::Tensor> gradients, double learning_rate
   }
 }
 
+void Optimizer::minimise(const at::Tensor& loss, double learning_rate) {
+  const std::vector<at::Tensor> all = parameters();
+  std::vector<at::Tensor> gradients = torch::autograd::grad({loss}, all, {}, std::nullopt, false, /*allow_unused=*/true);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].defined()) gradients[i] = at::zeros_like(all[i]);
+  }
+  step(gradients, learning_rate);
+}
+
 std::vector<Parameter> Optimizer::state() const {
   std::vector<Parameter> result;
   for (const Entry& entry : entries_) {

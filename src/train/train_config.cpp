@@ -50,12 +50,20 @@ void read_early_stopping(const ConfigTable& table, EarlyStopping& stopping) {
   stopping.restore_best = table.flag("restore_best", stopping.restore_best);
 }
 
+void read_retrain(const ConfigTable& table, Retrain& retrain) {
+  retrain.from = table.text("from", retrain.from);
+  retrain.top_k = table.integer("top_k", retrain.top_k, at_least(1));
+  retrain.ranking_drop = table.real("ranking_drop", retrain.ranking_drop, between(0.0, 1.0));
+  retrain.auc_drop = table.real("auc_drop", retrain.auc_drop, between(0.0, 1.0));
+}
+
 }  // namespace
 
 void read_model_and_training(const ConfigTable& model, const ConfigTable& table, TrainOptions& options) {
   read_model(model, options);
   read_train(table.table("train"), options);
   read_early_stopping(table.table("early_stopping"), options.early_stopping);
+  read_retrain(table.table("retrain"), options.retrain);
 }
 
 TrainConfig read_train_config(const Config& config) {

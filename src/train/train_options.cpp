@@ -60,6 +60,14 @@ void check_values(const Dataset& dataset, const TrainOptions& options) {
   if (stopping.patience > 0 && dataset.validation.empty()) {
     usage_error("early stopping needs validation samples and {} has none; set patience to 0", dataset.name);
   }
+  const Retrain& retrain = options.retrain;
+  if (!retrain.from.empty() && dataset.validation.empty()) {
+    usage_error("retraining watches validation samples and {} has none", dataset.name);
+  }
+  if (!retrain.from.empty() && (retrain.top_k < 1 || retrain.top_k > dataset.schema.layout.features())) {
+    usage_error("retrain.top_k is {}; it must be between 1 and the {} features of {}", retrain.top_k,
+                dataset.schema.layout.features(), dataset.name);
+  }
   if (dataset.train.empty()) usage_error("{} has no training samples", dataset.name);
 }
 
@@ -80,21 +88,26 @@ TrainOptions resolved(const Dataset& dataset, TrainOptions options) {
 }
 
 Json to_json(const TrainOptions& options) {
-  return {{"architecture", options.architecture},
-          {"activation", options.activation},
-          {"recipe", options.recipe},
-          {"objective", options.objective},
-          {"weight_decay", options.weight_decay.value_or(0)},
-          {"epochs", options.epochs},
-          {"batch_size", options.batch_size},
-          {"optimizer", options.optimizer},
-          {"learning_rate", options.learning_rate},
-          {"schedule", options.schedule},
-          {"early_stopping",
-           {{"metric", options.early_stopping.metric},
-            {"patience", options.early_stopping.patience},
-            {"restore_best", options.early_stopping.restore_best}}},
-          {"seed", options.seed}};
+  Json json = {{"architecture", options.architecture},
+               {"activation", options.activation},
+               {"recipe", options.recipe},
+               {"objective", options.objective},
+               {"weight_decay", options.weight_decay.value_or(0)},
+               {"epochs", options.epochs},
+               {"batch_size", options.batch_size},
+               {"optimizer", options.optimizer},
+               {"learning_rate", options.learning_rate},
+               {"schedule", options.schedule},
+               {"early_stopping",
+                {{"metric", options.early_stopping.metric},
+                 {"patience", options.early_stopping.patience},
+                 {"restore_best", options.early_stopping.restore_best}}},
+               {"seed", options.seed}};
+  if (const Retrain& retrain = options.retrain; !retrain.from.empty()) {
+    json["retrain"] = {
+        {"from", retrain.from}, {"top_k", retrain.top_k}, {"ranking_drop", retrain.ranking_drop}, {"auc_drop", retrain.auc_drop}};
+  }
+  return json;
 }
 
 }  // namespace holdfast

@@ -18,6 +18,7 @@
 #include "holdfast/train/objective.h"
 #include "holdfast/train/optimizer.h"
 #include "holdfast/train/schedule.h"
+#include "keep.h"
 
 namespace holdfast {
 namespace {
@@ -57,10 +58,6 @@ void check_same_settings(const Json& stored, const Json& wanted, const std::stri
   }
 }
 
-std::optional<double> if_finite(double value) {
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
 // The mean over an epoch's samples of the loss and its parts.
 class LossMeans {
  public:
@@ -93,11 +90,12 @@ class Training {
         options_(options),
         inputs_(dataset.inputs.to(options.device)),
         labels_(dataset.labels.to(options.device)),
-        network_(architectures().make(options.architecture)->build(options.seed).to(options.device)),
+        network_(starting_network(options)),
         trainee_(make_trainee(network_)),
         objective_(objectives().make(options.objective)),
         optimizer_(optimizers().make(options.optimizer)),
-        schedule_(schedules().make(options.schedule)) {
+        schedule_(schedules().make(options.schedule)),
+        keeper_(dataset_, options_, network_) {
     objective_->check(network_, dataset.schema);
     network_.require_grad(true);
     optimizer_->start(network_.parameters(), *options.weight_decay);
@@ -119,11 +117,8 @@ class Training {
 
   TrainResult result() {
     TrainResult result;
-    result.kept_epoch = epochs_done();
-    if (options_.early_stopping.restore_best && best_epoch_ > 0) {
-      network_.load(best_, "the best epoch's weights");
-      result.kept_epoch = best_epoch_;
-    }
+    result.kept_epoch = keeper_.kept_epoch(epochs_done());
+    if (keeper_.keeps_best()) network_.load(keeper_.best(), "the best epoch's weights");
     result.network = network_.to(at::Device(at::kCPU));
     result.architecture = options_.architecture;
     result.options = options_;
@@ -136,10 +131,7 @@ class Training {
  private:
   std::int64_t epochs_done() const { return static_cast<std::int64_t>(history_.size()); }
 
-  bool finished() const {
-    const std::int64_t patience = options_.early_stopping.patience;
-    return epochs_done() >= options_.epochs || (patience > 0 && best_epoch_ > 0 && epochs_done() - best_epoch_ >= patience);
-  }
+  bool finished() const { return keeper_.finished(epochs_done()); }
 
   // An interrupt may be seen between steps or inside the validation; either way the epoch is given up and the checkpoint of the
   // one before stands.
@@ -162,7 +154,7 @@ class Training {
       if (bar) bar->advance();
     }
     means.write(record);
-    if (!dataset_.validation.empty()) validate(record);
+    keeper_.judge(record, network_);
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (bar) {
       bar->note(fmt::format("epoch {}, loss {:.4f}{}", record.epoch, record.loss,
@@ -185,13 +177,7 @@ class Training {
     if (!std::isfinite(total)) diverged();
     means.add(loss, total, ids.numel());
 
-    const std::vector<at::Tensor> parameters = optimizer_->parameters();
-    std::vector<at::Tensor> gradients =
-        torch::autograd::grad({loss.total}, parameters, {}, std::nullopt, false, /*allow_unused=*/true);
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      if (!gradients[i].defined()) gradients[i] = at::zeros_like(parameters[i]);
-    }
-    optimizer_->step(gradients, learning_rate());
+    optimizer_->minimise(loss.total, learning_rate());
   }
 
   double learning_rate() const {
@@ -216,24 +202,6 @@ class Training {
     return prediction_quality(predict(network_, dataset_.inputs_of(rows), threads), dataset_.labels_of(rows));
   }
 
-  void validate(EpochRecord& record) {
-    const PredictionQuality quality = quality_on(dataset_.validation);
-    record.validation_loss = quality.loss;
-    record.accuracy = quality.accuracy.mean;
-    record.auc = if_finite(quality.auc.mean);
-
-    const std::string& metric = options_.early_stopping.metric;
-    if (metric == "auc" && !record.auc) {
-      usage_error("early stopping on auc: the validation samples of {} are all of one class; use loss or accuracy",
-                  dataset_.name);
-    }
-    const double value = metric == "loss" ? -quality.loss : (metric == "auc" ? *record.auc : *record.accuracy);
-    if (best_epoch_ > 0 && !(value > best_value_)) return;
-    best_value_ = value;
-    best_epoch_ = record.epoch;
-    best_ = snapshot(network_.parameters());
-  }
-
   std::string checkpoint_path() const { return options_.folder + "/checkpoint.safetensors"; }
   std::string history_path() const { return options_.folder + "/history.jsonl"; }
 
@@ -252,27 +220,25 @@ class Training {
     try {
       const Json& progress = checkpoint.progress;
       optimizer_->restore(checkpoint.optimizer, progress.at("step").get<std::int64_t>(), path);
-      best_epoch_ = progress.at("best_epoch").get<std::int64_t>();
-      best_value_ = progress.at("best_value").get<double>();
+      keeper_.restore(progress.at("best_epoch").get<std::int64_t>(), progress.at("best_value").get<double>(), checkpoint.best);
       for (const Json& line : progress.at("history")) history_.push_back(epoch_record_from_json(line));
     } catch (const Json::exception& error) {
       input_error("{}: its record of the training is damaged ({})", path, error.what());
     }
     network_.load(checkpoint.network, path);
-    best_ = checkpoint.best;
   }
 
   void save() const {
     Json history = Json::array();
     for (const EpochRecord& record : history_) history.push_back(to_json(record));
-    save_checkpoint(
-        checkpoint_path(),
-        {.network = network_.parameters(),
-         .best = best_,
-         .optimizer = optimizer_->state(),
-         .settings = settings_of(dataset_, options_),
-         .progress = {
-             {"step", optimizer_->steps()}, {"best_epoch", best_epoch_}, {"best_value", best_value_}, {"history", history}}});
+    save_checkpoint(checkpoint_path(), {.network = network_.parameters(),
+                                        .best = keeper_.best(),
+                                        .optimizer = optimizer_->state(),
+                                        .settings = settings_of(dataset_, options_),
+                                        .progress = {{"step", optimizer_->steps()},
+                                                     {"best_epoch", keeper_.best_epoch()},
+                                                     {"best_value", keeper_.best_value()},
+                                                     {"history", history}}});
     std::ofstream file(history_path(), std::ios::app);
     file << to_json(history_.back()).dump() << '\n';
     file.close();
@@ -290,9 +256,7 @@ class Training {
   std::int64_t steps_per_epoch_ = 0;
 
   std::vector<EpochRecord> history_;
-  std::int64_t best_epoch_ = 0;  // from 1; 0: none yet
-  double best_value_ = 0;        // higher is better
-  std::vector<Parameter> best_;
+  Keeper keeper_;
 };
 
 }  // namespace

@@ -26,6 +26,12 @@
 //     patience = 0                               # epochs; 0: never stop early
 //     restore_best = true
 //
+//     [retrain]                                  # only to train on from another network's weights
+//     from = "runs/vanilla/model.safetensors"
+//     top_k = 8
+//     ranking_drop = 0.5                         # stop before P@k against its rankings falls below 1 - this,
+//     auc_drop = 0.01                            # or the AUC by more than this
+//
 // Only model.architecture and dataset.name have no default.
 #pragma once
 

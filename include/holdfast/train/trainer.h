@@ -32,6 +32,15 @@ struct EarlyStopping {
   bool restore_best = true;     // end with the best epoch's weights instead of the last one's
 };
 
+// Training on from another network's weights, no further than its rankings and its predictions stay (R2ET's retraining). The
+// epoch before the first one that breaks a limit is the last; epochs that keep both count as any other.
+struct Retrain {
+  std::string from = {};      // weights of the same architecture: a file, or what load_model takes; empty: fresh weights
+  std::int64_t top_k = 8;     // of the rankings that are compared, by saliency
+  double ranking_drop = 0.5;  // P@k of the validation samples against the starting network's rankings stays at least 1 - this
+  double auc_drop = 0.01;     // their AUC stays at least the starting network's minus this
+};
+
 struct TrainOptions {
   std::string architecture = "mlp";  // call; input and classes are the dataset's unless given
   std::string recipe = "vanilla";    // call; sets the three below where they are not set
@@ -44,6 +53,7 @@ struct TrainOptions {
   double learning_rate = 1e-3;
   std::string schedule = "constant";  // call
   EarlyStopping early_stopping = {};
+  Retrain retrain = {};
   std::uint64_t seed = 0;
   at::Device device = at::kCPU;
   int threads = 0;          // for predictions; 0: one for each core
@@ -63,6 +73,7 @@ struct EpochRecord {
   double loss = 0;           // mean over the samples, as are the parts
   std::vector<std::pair<std::string, double>> parts;
   std::optional<double> validation_loss, accuracy, auc;  // of the validation samples; unset without any, or where undefined
+  std::optional<double> ranking_kept;                    // P@k against the starting network, of a retraining
   double seconds = 0;
 };
 // One line of history.jsonl.
