@@ -10,10 +10,15 @@ namespace holdfast {
 at::Tensor cross_entropies(const at::Tensor& logits, const at::Tensor& labels);
 
 void add_ce(Registry<Objective>& registry);
+void add_pgd(Registry<Objective>& registry);
+void add_ig_norm(Registry<Objective>& registry);
+void add_ig_sum_norm(Registry<Objective>& registry);
+void add_steady_map(Registry<Objective>& registry);
 
 void add_vanilla(Registry<Recipe>& registry);
 void add_wd(Registry<Recipe>& registry);
 void add_sp(Registry<Recipe>& registry);
+void add_lens_recipes(Registry<Recipe>& registry);
 
 void add_adam(Registry<Optimizer>& registry);
 void add_sgd(Registry<Optimizer>& registry);

@@ -6,6 +6,10 @@ namespace {
 Registry<Objective> builtin_objectives() {
   Registry<Objective> registry("objective");
   add_ce(registry);
+  add_pgd(registry);
+  add_ig_norm(registry);
+  add_ig_sum_norm(registry);
+  add_steady_map(registry);
   return registry;
 }
 
@@ -14,6 +18,7 @@ Registry<Recipe> builtin_recipes() {
   add_vanilla(registry);
   add_wd(registry);
   add_sp(registry);
+  add_lens_recipes(registry);
   return registry;
 }
 

@@ -27,6 +27,7 @@ const std::map<std::string, std::int64_t> kParameters = {
     {"mlp", 30 * 32 + 32 + 32 * 2 + 2},
     {"cnn_small", (9 * 8 + 8) + (8 * 16 * 9 + 16) + (16 * 49 * 32 + 32) + (32 * 10 + 10)},
     {"cnn_chen", 3'274'634},
+    {"cnn_chen(width=16x32x256)", 417'482},
     {"gtsrb_resnet", 173'723},
     {"flower_resnet", 75'265},
     {"resnet9", 6'575'370},
@@ -41,9 +42,9 @@ const std::map<std::string, std::int64_t> kParameters = {
 
 TEST(Architectures, HaveTheirNumberOfParameters) {
   for (const MethodInfo* info : architectures().infos()) {
-    ASSERT_TRUE(kParameters.contains(info->name)) << info->name << " has no row";
-    EXPECT_EQ(architectures().make(info->name)->build(0).parameter_count(), kParameters.at(info->name)) << info->name;
+    EXPECT_TRUE(kParameters.contains(info->name)) << info->name << " has no row";
   }
+  for (const auto& [call, count] : kParameters) EXPECT_EQ(architectures().make(call)->build(0).parameter_count(), count) << call;
 }
 
 TEST(Architectures, GiveFiniteLogitsAndInputGradientsForTheirLayout) {
