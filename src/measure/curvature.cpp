@@ -22,7 +22,7 @@
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
-#include "lanczos.h"
+#include "holdfast/measure/lanczos.h"
 #include "logit_hessian.h"
 #include "methods.h"
 #include "points.h"

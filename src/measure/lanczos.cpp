@@ -1,4 +1,4 @@
-#include "lanczos.h"
+#include "holdfast/measure/lanczos.h"
 
 #include <algorithm>
 #include <vector>
@@ -20,7 +20,7 @@ at::Tensor orthogonal_to(const at::Tensor& basis, at::Tensor w) {
 }
 
 // `diagonal` has m columns, `beside` m: the last couples to what was not explored.
-Extremes extremes_of(const std::vector<at::Tensor>& diagonal, const std::vector<at::Tensor>& beside) {
+Extremes extremes_of(const std::vector<at::Tensor>& diagonal, const std::vector<at::Tensor>& beside, const at::Tensor& basis) {
   const at::Tensor on = at::stack(diagonal, 1), off = at::stack(beside, 1);
   at::Tensor matrix = at::diag_embed(on);
   if (on.size(1) > 1) {
@@ -33,7 +33,8 @@ Extremes extremes_of(const std::vector<at::Tensor>& diagonal, const std::vector<
   const std::int64_t last = values.size(1) - 1;
   return {.magnitude = values.abs().amax(1),
           .largest = values.select(1, last),
-          .residual = at::maximum(reach.gather(1, where).squeeze(1), reach.select(1, last))};
+          .residual = at::maximum(reach.gather(1, where).squeeze(1), reach.select(1, last)),
+          .direction = at::matmul(vectors.select(2, last).unsqueeze(1), basis).squeeze(1)};
 }
 
 }  // namespace
@@ -43,9 +44,10 @@ Extremes lanczos(const std::function<at::Tensor(const at::Tensor&)>& times, cons
   const std::int64_t most = std::min(options.steps, start.size(1));
   at::Tensor q = start / start.norm(2, 1, /*keepdim=*/true);
   std::vector<at::Tensor> basis, diagonal, beside;
-  at::Tensor size = at::zeros({start.size(0)}, at::kDouble);   // of the matrix, as far as it was seen
-  at::Tensor settled = at::zeros({start.size(0)}, at::kBool);  // rows that stay as they are: no row waits for another
-  Extremes result{size, size, size};
+  at::Tensor size = at::zeros({start.size(0)}, start.options());  // of the matrix, as far as it was seen
+  at::Tensor settled =
+      at::zeros({start.size(0)}, start.options().dtype(at::kBool));  // rows that stay as they are: no row waits for another
+  Extremes result{size, size, size, at::zeros_like(start)};
   for (std::int64_t step = 1;; ++step) {
     throw_if_interrupted();
     basis.push_back(q);
@@ -53,16 +55,17 @@ Extremes lanczos(const std::function<at::Tensor(const at::Tensor&)>& times, cons
     const at::Tensor along = (product * q).sum(1);
     // Where the space is used up, a value between the extremes changes neither of them.
     diagonal.push_back(diagonal.empty() ? along : at::where(q.norm(2, 1) > 0, along, diagonal.front()));
-    const at::Tensor w = orthogonal_to(at::stack(basis, 1), product);
+    const at::Tensor rows = at::stack(basis, 1), w = orthogonal_to(rows, product);
     size = at::maximum(size, product.norm(2, 1));
     const at::Tensor length = w.norm(2, 1), fresh = length > options.noise * size;
     beside.push_back(at::where(fresh, length, at::zeros_like(length)));
     if (step % kBetweenChecks == 0 || step == most || !fresh.any().item<bool>()) {
-      Extremes found = extremes_of(diagonal, beside);
+      Extremes found = extremes_of(diagonal, beside, rows);
       if (step == start.size(1)) found.residual.zero_();  // all of the space
       for (at::Tensor Extremes::*field : {&Extremes::magnitude, &Extremes::largest, &Extremes::residual}) {
         result.*field = at::where(settled, result.*field, found.*field);
       }
+      result.direction = at::where(settled.unsqueeze(1), result.direction, found.direction);
       settled = settled.logical_or(result.residual <= options.tolerance * result.magnitude);
       if (step == most || settled.all().item<bool>()) return result;
     }

@@ -6,6 +6,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/measure/what_bends.h"
 #include "holdfast/model/activation.h"
 
 namespace holdfast {
@@ -51,15 +52,18 @@ at::Tensor curvature_in_logits(const at::Tensor& logits, const at::Tensor& targe
 
 }  // namespace
 
-std::optional<std::string> what_bends(const Model& model) {
-  if (model.network() == nullptr) return "operations that are not known";
-  for (const Node& node : model.network()->nodes()) {
+std::optional<std::string> what_bends(const Network& network) {
+  for (const Node& node : network.nodes()) {
     if (!bends(node.operation)) continue;
     const auto* activation = std::get_if<op::Activation>(&node.operation);
     return fmt::format("{} at node '{}'", activation != nullptr ? to_string(*activation) : operation_name(node.operation),
                        node.name);
   }
   return std::nullopt;
+}
+
+std::optional<std::string> what_bends(const Model& model) {
+  return model.network() == nullptr ? "operations that are not known" : what_bends(*model.network());
 }
 
 at::Tensor closed_eigenvalues(const MeasureTask& task, const std::string& quantity) {

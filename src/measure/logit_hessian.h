@@ -17,7 +17,7 @@
 
 namespace holdfast {
 
-// What makes the model other than piecewise linear, as a phrase: "softplus at node 'act'"; nothing when it is piecewise linear.
+// As what_bends of its network (what_bends.h); a model whose operations are not known is taken to bend.
 std::optional<std::string> what_bends(const Model& model);
 
 // Eigenvalues of the Hessian other than zeros, [B, classes] double, ascending.

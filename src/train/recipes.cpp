@@ -1,16 +1,70 @@
-// The recipes of cross-entropy: R2ET's first three baselines.
+// The recipes: objectives under the names that tables use, each with the activation it is meant for. All are the papers' ReLU
+// unless they say otherwise; `activation=softplus` is an option of each, because in the code of R2ET's authors a switch to
+// softplus is hidden in R2ET.
+#include <fmt/ranges.h>
+
 #include "methods.h"
 
 namespace holdfast {
 namespace {
 
-const char* const kR2et = "Chen et al., Robust Ranking Explanations, 2023";
+const char* const kR2et = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024";
 
-}  // namespace
+// A recipe of one objective: its options are the objective's, but for those that make it this recipe.
+struct ObjectiveRecipe {
+  std::string name, summary, objective;
+  std::vector<std::pair<std::string, std::string>> fixed = {};  // options of the objective and their values
+  std::vector<std::string> without = {};                        // options that mean nothing then
+  const char* activation = "own";                               // unless the recipe's call says otherwise
+  double beta = 0.5;
+};
 
-void add_vanilla(Registry<Recipe>& registry) {
-  registry.add({.name = "vanilla", .summary = "cross-entropy, nothing else"},
-               [](const Options& options) { return std::make_unique<Recipe>(Recipe{.name = options.canonical()}); });
+std::vector<OptionSpec> activation_options(const ObjectiveRecipe& recipe) {
+  return {{"activation", recipe.activation, one_of({"own", "relu", "softplus"}),
+           "own: the architecture's, which is ReLU wherever the papers' is"},
+          {"beta", recipe.beta, above(0), "sharpness of softplus"}};
+}
+
+std::string activation_of(const Options& options) {
+  const std::string& word = options.word("activation");
+  if (word == "softplus") return fmt::format("softplus(beta={})", options.real("beta"));
+  return word == "own" ? "" : word;
+}
+
+bool is_free(const ObjectiveRecipe& recipe, const std::string& option) {
+  const auto same = [&](const auto& pair) { return pair.first == option; };
+  return std::ranges::find(recipe.without, option) == recipe.without.end() && std::ranges::none_of(recipe.fixed, same);
+}
+
+// The objective's call: what is fixed, and what the recipe's call gave.
+std::string objective_call(const ObjectiveRecipe& recipe, const MethodInfo& objective, const Options& options) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : recipe.fixed) parts.push_back(name + "=" + value);
+  for (const auto& [name, value] : parse_method_call(options.complete()).options) {
+    const auto same = [&](const OptionSpec& option) { return option.name == name; };
+    if (std::ranges::any_of(objective.options, same)) parts.push_back(name + "=" + value);
+  }
+  return fmt::format("{}({})", recipe.objective, fmt::join(parts, ","));
+}
+
+void add_recipe(Registry<Recipe>& registry, const ObjectiveRecipe& recipe) {
+  const MethodInfo& objective = objectives().info(recipe.objective);
+  MethodInfo info{.name = recipe.name,
+                  .summary = recipe.summary,
+                  .citation = objective.citation,
+                  .options = {},
+                  .presets = {},
+                  .needs = objective.needs,
+                  .notes = objective.notes};
+  for (const OptionSpec& option : objective.options) {
+    if (is_free(recipe, option.name)) info.options.push_back(option);
+  }
+  for (OptionSpec& option : activation_options(recipe)) info.options.push_back(std::move(option));
+  registry.add(info, [recipe, objective](const Options& options) {
+    return std::make_unique<Recipe>(Recipe{.name = options.canonical(),
+                                           .objective = objective_call(recipe, objective, options),
+                                           .activation = activation_of(options)});
+  });
 }
 
 void add_wd(Registry<Recipe>& registry) {
@@ -35,6 +89,45 @@ void add_sp(Registry<Recipe>& registry) {
         return std::make_unique<Recipe>(
             Recipe{.name = options.canonical(), .activation = fmt::format("softplus(beta={})", options.real("beta"))});
       });
+}
+
+}  // namespace
+
+void add_recipes(Registry<Recipe>& registry) {
+  registry.add({.name = "vanilla", .summary = "cross-entropy, nothing else"},
+               [](const Options& options) { return std::make_unique<Recipe>(Recipe{.name = options.canonical()}); });
+  add_wd(registry);
+  add_sp(registry);
+  add_recipe(registry, {.name = "est_h", .summary = "penalty on the estimated norm of the Hessian", .objective = "est_h"});
+  add_recipe(registry, {.name = "exact_h", .summary = "penalty on the Hessian's Frobenius norm", .objective = "exact_h"});
+  add_recipe(registry, {.name = "ssr", .summary = "penalty on the largest eigenvalue of the Hessian", .objective = "ssr"});
+  add_recipe(registry,
+             {.name = "at", .summary = "adversarial training against one step of the ranking attack", .objective = "at"});
+  add_recipe(registry, {.name = "cl", .summary = "gaps that are wide for the speed at which they can close", .objective = "cl"});
+  add_recipe(registry, {.name = "r2et",
+                        .summary = "wide gaps between the top k features and all others, and a flat gradient",
+                        .objective = "r2et",
+                        .fixed = {{"pairs", "all"}},
+                        .without = {"count"}});
+  add_recipe(registry, {.name = "r2et_mm",
+                        .summary = "wide gaps of the pairs around rank k, and a flat gradient",
+                        .objective = "r2et",
+                        .fixed = {{"pairs", "next"}}});
+  add_recipe(registry, {.name = "r2et_no_h",
+                        .summary = "wide gaps between the top k features and all others",
+                        .objective = "r2et",
+                        .fixed = {{"pairs", "all"}, {"curvature", "0"}},
+                        .without = {"count", "form", "kappa"}});
+  add_recipe(registry, {.name = "r2et_mm_no_h",
+                        .summary = "wide gaps of the pairs around rank k",
+                        .objective = "r2et",
+                        .fixed = {{"pairs", "next"}, {"curvature", "0"}},
+                        .without = {"form", "kappa"}});
+  add_recipe(registry, {.name = "pair_hinge",
+                        .summary = "no top feature can swap within a ball: a hinge on certified gaps",
+                        .objective = "pair_hinge",
+                        .activation = "softplus",
+                        .beta = 5});
 }
 
 }  // namespace holdfast

@@ -6,6 +6,13 @@ namespace {
 Registry<Objective> builtin_objectives() {
   Registry<Objective> registry("objective");
   add_ce(registry);
+  add_est_h(registry);
+  add_exact_h(registry);
+  add_ssr(registry);
+  add_at(registry);
+  add_cl(registry);
+  add_r2et(registry);
+  add_pair_hinge(registry);
   add_pgd(registry);
   add_ig_norm(registry);
   add_ig_sum_norm(registry);
@@ -15,9 +22,7 @@ Registry<Objective> builtin_objectives() {
 
 Registry<Recipe> builtin_recipes() {
   Registry<Recipe> registry("recipe");
-  add_vanilla(registry);
-  add_wd(registry);
-  add_sp(registry);
+  add_recipes(registry);
   add_lens_recipes(registry);
   return registry;
 }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "../../src/measure/lanczos.h"
+#include "holdfast/measure/lanczos.h"
 #include "measure_case.h"
 #include "support/errors.h"
 
@@ -164,6 +164,14 @@ TEST(Lanczos, FindsExtremesOfEveryKindOfSpectrum) {
   const Extremes found = extremes_of(with_eigenvalues(values), {.steps = n, .tolerance = 1e-9});
   EXPECT_TRUE(at::allclose(found.magnitude, values.abs().amax(1), 1e-8, 1e-10)) << found.magnitude;
   EXPECT_TRUE(at::allclose(found.largest, values.amax(1), 1e-8, 1e-10)) << found.largest;
+}
+
+TEST(Lanczos, DirectionHasTheLargestEigenvalueAsItsQuotient) {
+  const at::Tensor values = normal_tensor({5, 30}, 24, at::kDouble), matrix = with_eigenvalues(values);
+  const Extremes found = extremes_of(matrix, {.steps = 30, .tolerance = 0});
+  const at::Tensor u = found.direction;
+  EXPECT_TRUE(at::allclose(u.norm(2, 1), at::ones({5}, at::kDouble), 1e-9, 1e-9));
+  EXPECT_TRUE(at::allclose(at::matmul(matrix, u.unsqueeze(2)).squeeze(2), values.amax(1).unsqueeze(1) * u, 1e-6, 1e-6));
 }
 
 TEST(Lanczos, ResidualBoundsTheErrorWhenItStopsEarly) {

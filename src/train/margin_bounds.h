@@ -1,0 +1,62 @@
+// Bounds on the gradient of the margin z_1 - z_0 over an l2 ball, for chains of linear layers and activations with two classes;
+// differentiable by the parameters.
+//
+//     G(x') = sum_h a_h(x') W_h          W_h: row h of the first linear layer, preprocessing folded in
+// Pre-activations of the first layer move by at most radius * ||W_h||; those of later layers are bounded by interval arithmetic.
+// They bound the activations' derivatives, and going back from the logits, products of these with the weights bound a_h. With one
+// hidden layer a_h = v_h act'(z_h), v the weights of the margin, and the bounds are the exact range.
+//
+// Activations must have derivatives that rise with their argument: relu, leaky_relu, softplus. A kink's derivative is a step
+// in the bounds, and for training the slope of a sigmoid as wide as the reach of the ball (a straight-through estimate).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "holdfast/model/network.h"
+
+namespace holdfast {
+
+// Of M networks (a stack, or one) and b samples each.
+struct MarginBounds {
+  at::Tensor rows;          // [M, units, n]: W_h
+  at::Tensor middle, half;  // [M, b, units]: a_h lies in middle -+ half over the ball
+  at::Tensor gradient;      // [M, b, n]: G at x itself
+  at::Tensor ceiling;       // [M, units]: |a_h| is no larger at any input, slopes of at most 1 taken for granted
+};
+
+class MarginChain {
+ public:
+  struct Range {
+    at::Tensor low, high;
+  };
+
+  // Why there are no bounds for the network, as a phrase: "tanh at node 'act'"; nothing when there are.
+  static std::optional<std::string> what_prevents(const Network& network);
+
+  // Reads the weights as they are now. what_prevents(network) must be nothing.
+  explicit MarginChain(const Network& network);
+
+  std::int64_t networks() const { return layers_.front().weight.size(0); }
+  // `inputs` [M, b, n].
+  MarginBounds bounds(const at::Tensor& inputs, double radius) const;
+
+ private:
+  struct Layer {
+    at::Tensor weight, bias;                   // [M, out, in], [M, 1, out]
+    std::optional<op::Activation> activation;  // behind it; the last layer has none
+  };
+  // Of each activation, [M, b, units].
+  struct Slopes {
+    std::vector<at::Tensor> exact;
+    std::vector<Range> bounds;
+  };
+  Slopes slopes(const at::Tensor& inputs, double radius) const;
+
+  std::vector<Layer> layers_;
+};
+
+}  // namespace holdfast
