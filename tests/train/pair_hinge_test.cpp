@@ -1,0 +1,209 @@
+// The certified pair hinge: its formula in plain loops, and that its bounds hold at every point that is tried.
+#include "../../src/train/margin_bounds.h"
+#include "holdfast/core/rng.h"
+#include "holdfast/explain/explainer.h"
+#include "objective_case.h"
+#include "support/errors.h"
+
+namespace holdfast {
+namespace {
+
+using testing_support::normal_tensor;
+
+// One hidden layer, as the objective's header has it: C_hi = v_h W_hi, a_h over the ball between act'(z_h -+ r ||W_h||).
+double plain_hinge(const PlainMlp& net, const Vector& x, const Schema& schema, std::size_t k, double radius) {
+  const std::size_t n = x.size(), units = net.first().size();
+  const Vector z = net.hidden(x);
+  Matrix c;
+  Vector middle(units), half(units), g(n, 0), g_middle(n, 0);
+  for (std::size_t h = 0; h < units; ++h) {
+    Vector row = plainly_projected(net.first()[h], schema);
+    for (double& value : row) value *= net.second()[1][h] - net.second()[0][h];
+    c.push_back(row);
+    const double reach = radius * length(net.first()[h]), low = net.act(z[h] - reach, 1), high = net.act(z[h] + reach, 1);
+    middle[h] = (low + high) / 2;
+    half[h] = (high - low) / 2;
+    for (std::size_t i = 0; i < n; ++i) {
+      g[i] += net.act(z[h], 1) * row[i];
+      g_middle[i] += middle[h] * row[i];
+    }
+  }
+  const auto order = ranking(g);
+  double possible = 0;
+  for (const Vector& row : c) possible += length(row) / std::sqrt(static_cast<double>(n));
+  const double tau = std::max((std::abs(g[order[k - 1]]) + std::abs(g[order[k]])) / 2, 0.01 * possible);
+  Vector least(n, INFINITY);
+  for (const auto& [i, j] : pairs_of(g, k, 0)) {
+    const double s_i = g[i] > 0 ? 1 : -1, s_j = g[j] > 0 ? 1 : -1;
+    double bound = INFINITY;
+    for (const double t : {-1.0, 1.0}) {
+      double value = s_i * g_middle[i] - t * s_j * g_middle[j];
+      for (std::size_t h = 0; h < units; ++h) value -= half[h] * std::abs(c[h][i] - t * s_i * s_j * c[h][j]);
+      bound = std::min(bound, value);
+    }
+    least[i] = std::min(least[i], bound / tau);
+    least[j] = std::min(least[j], bound / tau);
+  }
+  double sum = 0;
+  for (const double q : least) sum += std::min(20.0, std::max(0.0, 0.1 - q));
+  return sum / static_cast<double>(n);
+}
+
+TEST(PairHinge, IsThatOfPlainLoops) {
+  for (const char* activation : {"relu", "softplus"}) {
+    for (const bool groups : {false, true}) {
+      ObjectiveCase subject({.activation = activation, .groups = groups});
+      const PlainMlp plain(subject.network);
+      for (const double radius : {0.0, 0.05, 0.5}) {
+        expect_term(subject, fmt::format("pair_hinge(top_k=4,radius={},anneal=0,most=20)", radius), "hinge",
+                    [&](auto b) { return plain_hinge(plain, subject.x(b), subject.schema, 4, radius); });
+      }
+    }
+  }
+}
+
+// The radius grows after the delay: half way it is half.
+TEST(PairHinge, RadiusGrows) {
+  ObjectiveCase subject({.activation = "softplus"});
+  const auto at_progress = [&](const char* call, double progress) { return subject.term(call, "hinge", progress); };
+  EXPECT_TRUE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4)", 0.6),
+                           at_progress("pair_hinge(top_k=4,radius=0.2,anneal=0)", 0.6)));
+  EXPECT_TRUE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4)", 0.95),
+                           at_progress("pair_hinge(top_k=4,radius=0.4,anneal=0)", 0.6)));
+  EXPECT_FALSE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4)", 0.6),
+                            at_progress("pair_hinge(top_k=4,radius=0.4,anneal=0)", 0.6)));
+}
+
+// A flat network has no ranking to hold and nothing to gain from becoming flatter.
+TEST(PairHinge, AFlatSampleHasNoPull) {
+  ObjectiveCase subject({});
+  const auto& hidden = std::get<op::Linear>(subject.network.nodes()[1].operation);
+  {
+    const at::NoGradGuard no_graph;
+    hidden.bias.fill_(-100);  // all units off, far from switching
+  }
+  const auto objective = objectives().make("pair_hinge(top_k=4,radius=0.1)");
+  const at::Tensor hinge = objective->values(*make_trainee(subject.network), subject.batch())[1];
+  EXPECT_NEAR(hinge.max().item<double>(), 0.1, 1e-12);  // the margin
+  EXPECT_EQ(torch::autograd::grad({hinge.sum()}, {hidden.weight})[0].abs().max().item<double>(), 0);
+}
+
+TEST(PairHinge, BoundsTheFirstRowsOnlyAndKeepsTheirMean) {
+  ObjectiveCase subject({});
+  const at::Tensor all = subject.term("pair_hinge(top_k=4,radius=0.1)", "hinge"),
+                   some = subject.term("pair_hinge(top_k=4,radius=0.1,rows=2)", "hinge");
+  EXPECT_NEAR(some.mean().item<double>(), all.slice(0, 0, 2).mean().item<double>(), 1e-12);
+  EXPECT_EQ(some.slice(0, 2).abs().max().item<double>(), 0);
+}
+
+TEST(PairHinge, BeginsLateAndRises) {
+  const auto objective = objectives().make("pair_hinge(hinge=2)");
+  const auto weight = [&](double progress) { return objective->terms(progress)[1].weight; };
+  EXPECT_EQ(weight(0.29), 0);
+  EXPECT_NEAR(weight(0.4), 1, 1e-12);
+  EXPECT_EQ(weight(0.51), 2);
+  ObjectiveCase subject({});
+  EXPECT_EQ(subject.term("pair_hinge(top_k=4)", "hinge", 0.1).abs().max().item<double>(), 0);
+  EXPECT_GT(subject.term("pair_hinge(top_k=4)", "hinge", 0.4).abs().max().item<double>(), 0);
+}
+
+Network chain(const std::string& activation, const std::vector<std::int64_t>& hidden, std::uint64_t seed) {
+  Network network;
+  network.add("input", op::Input{});
+  network.add("scale",
+              op::Affine{normal_tensor({6}, seed + 50, at::kDouble).abs() + 0.5, normal_tensor({6}, seed + 51, at::kDouble)});
+  std::int64_t in = 6;
+  const auto kind = activation == "relu"         ? op::Activation{}
+                    : activation == "leaky_relu" ? op::Activation{op::Activation::Kind::kLeakyRelu, 0.2}
+                                                 : testing_support::softplus(3);
+  for (std::size_t i = 0; i < hidden.size(); ++i) {
+    network.add(fmt::format("hidden{}", i),
+                op::Linear{normal_tensor({hidden[i], in}, seed + 2 * i, at::kDouble).div_(std::sqrt(in)),
+                           normal_tensor({hidden[i]}, seed + 2 * i + 1, at::kDouble).mul_(0.3)});
+    network.add(fmt::format("act{}", i), kind);
+    in = hidden[i];
+  }
+  network.add("out", op::Linear{normal_tensor({2, in}, seed + 30, at::kDouble), at::zeros({2}, at::kDouble)});
+  return network;
+}
+
+at::Tensor margin_gradient(const Network& network, const at::Tensor& inputs) {
+  const at::Tensor x = inputs.detach().requires_grad_();
+  const at::Tensor logits = network.logits(x);
+  return torch::autograd::grad({(logits.select(1, 1) - logits.select(1, 0)).sum()}, {x})[0];
+}
+
+// Points all over the ball, many of them on its surface, where bounds are met first.
+at::Tensor points_in_ball(const at::Tensor& x, double radius, std::int64_t count) {
+  at::Tensor moves = normal_tensor({count, x.size(0)}, 77, at::kDouble);
+  moves = moves / moves.norm(2, 1, true) * radius;
+  moves.slice(0, 0, count / 2).mul_(at::linspace(0, 1, count / 2, at::kDouble).unsqueeze(1));
+  return x + moves;
+}
+
+TEST(MarginBounds, HoldEverywhereInTheBallAtAnyDepth) {
+  for (const char* activation : {"relu", "leaky_relu", "softplus"}) {
+    for (const auto& hidden : std::vector<std::vector<std::int64_t>>{{}, {5}, {5, 4}, {6, 5, 4}}) {
+      const Network network = chain(activation, hidden, 100 + hidden.size());
+      ASSERT_FALSE(MarginChain::what_prevents(network));
+      const at::Tensor inputs = normal_tensor({4, 6}, 8, at::kDouble);
+      const double radius = 0.3;
+      const MarginBounds bounds = MarginChain(network).bounds(inputs.unsqueeze(0), radius);
+      EXPECT_TRUE(at::allclose(bounds.gradient[0], margin_gradient(network, inputs), 1e-9, 1e-10)) << activation << hidden.size();
+      double slack = INFINITY;
+      for (std::int64_t b = 0; b < 4; ++b) {
+        const at::Tensor gradients = margin_gradient(network, points_in_ball(inputs[b], radius, 400));
+        const at::Tensor middle = at::matmul(bounds.middle[0][b], bounds.rows[0]);
+        const at::Tensor half = at::matmul(bounds.half[0][b], bounds.rows[0].abs());
+        const at::Tensor left = half - (gradients - middle).abs();
+        EXPECT_GE(left.min().item<double>(), -1e-9) << activation << hidden.size();
+        slack = std::min(slack, left.min().item<double>() / (half.max().item<double>() + 1e-12));
+        for (std::int64_t i = 0; i < 6; ++i) {  // jointly, for pairs
+          for (std::int64_t j = 0; j < 6; ++j) {
+            const at::Tensor apart = bounds.rows[0].select(1, i) - bounds.rows[0].select(1, j);
+            const at::Tensor moved = gradients.select(1, i) - gradients.select(1, j) - (middle[i] - middle[j]);
+            EXPECT_LE(moved.abs().max().item<double>(), at::matmul(bounds.half[0][b], apart.abs()).item<double>() + 1e-9);
+          }
+        }
+      }
+      if (hidden.size() == 1) {
+        EXPECT_LT(slack, 0.7) << "the bounds of one hidden layer are nearly met by some point";
+      }
+    }
+  }
+}
+
+// No point of the ball swaps a pair whose hinge is zero at margin zero.
+TEST(PairHinge, ZeroProvesThatTheTopStays) {
+  ObjectiveCase subject({.activation = "softplus", .samples = 40});
+  const at::Tensor hinge = subject.term("pair_hinge(top_k=4,radius=0.05,margin=0,anneal=0)", "hinge");
+  std::int64_t proven = 0;
+  for (std::int64_t b = 0; b < 40; ++b) {
+    if (hinge[b].item<double>() > 0) continue;
+    ++proven;
+    const auto top = [](const at::Tensor& maps) { return std::get<0>(std::get<1>(maps.abs().topk(4, 1)).sort(1)); };
+    const at::Tensor clean = top(margin_gradient(subject.network, subject.inputs[b].unsqueeze(0)));
+    EXPECT_TRUE(
+        at::equal(top(margin_gradient(subject.network, points_in_ball(subject.inputs[b], 0.05, 300))), clean.expand({300, 4})));
+  }
+  EXPECT_GT(proven, 5);
+  EXPECT_LT(proven, 40);
+}
+
+TEST(PairHinge, RefusesWhatItCannotBound) {
+  const Schema schema = Schema::of(Layout::vector(12));
+  const auto check = [&](const testing_support::MlpShape& shape, const Schema& own, const char* call = "pair_hinge") {
+    objectives().make(call)->check(testing_support::mlp_network(shape), own);
+  };
+  EXPECT_NO_THROW(check({}, schema));
+  EXPECT_ERROR(check({.classes = 3}, schema), kUsage, "3 classes in place of two");
+  EXPECT_ERROR(check({.activation = {op::Activation::Kind::kTanh, 0}}, schema), kUsage, "no bounds for tanh at node 'act'");
+  EXPECT_ERROR(check({}, schema, "pair_hinge(top_k=12)"), kUsage, "choose top_k below that");
+  EXPECT_ERROR(check({.features = 300}, Schema::of(Layout::vector(300))), kUsage, "at most 256");
+  EXPECT_ERROR(
+      objectives().make("pair_hinge")->check(testing_support::conv_network({}, at::kFloat, 2), Schema::of(Layout::grid(2, 5, 4))),
+      kUsage, "no bounds for conv2d at node 'conv'");
+}
+
+}  // namespace
+}  // namespace holdfast
