@@ -68,6 +68,34 @@ ThreatModel random_threat(RandomStream& stream, const Schema& schema) {
   return ThreatModel::make(kNorms[stream.below(3)], epsilon, box, schema, options);
 }
 
+AttackCase random_case(std::uint64_t trial, RandomStream& stream) {
+  AttackCase test;
+  test.schema = table_schema(stream);
+  test.model = random_model(stream);
+  test.inputs = table_rows(test.schema, trial);
+  test.ids = at::arange(kSamples, at::kLong);
+  test.threat = random_threat(stream, test.schema);
+  test.select = stream.below(2) == 0 ? Select::kWorst : Select::kLast;
+  return test;
+}
+
+// It proposes thousands of points for each sample: fewer samples say as much.
+TEST(ManyCases, WhatGauntletReturnsIsAllowed) {
+  const TileThread one_thread;
+  std::int64_t moved = 0;
+  for (std::uint64_t trial = 1000; trial < 1020; ++trial) {
+    RandomStream stream(trial, "many cases");
+    AttackCase test = random_case(trial, stream);
+    test.keep(0, 5);
+    const AttackResult result = test.run("gauntlet(effort=light)");
+    Verification found;
+    ASSERT_NO_THROW(found = verify(*test.model, test.threat, test.inputs, result.perturbed, test.ids, "gauntlet"))
+        << "trial " << trial << ", " << to_json(test.threat).dump();
+    moved += found.moved;
+  }
+  EXPECT_GT(moved, 20);
+}
+
 TEST(ManyCases, EveryReturnedInputIsAllowed) {
   const TileThread one_thread;
   const std::vector<std::string> calls{"random(samples=4)",
@@ -84,13 +112,7 @@ TEST(ManyCases, EveryReturnedInputIsAllowed) {
   std::int64_t cases = 0, moved = 0, valid_moved = 0, switched = 0;
   for (std::uint64_t trial = 0; trial < static_cast<std::uint64_t>(kTrials); ++trial) {
     RandomStream stream(trial, "many cases");
-    AttackCase test;
-    test.schema = table_schema(stream);
-    test.model = random_model(stream);
-    test.inputs = table_rows(test.schema, trial);
-    test.ids = at::arange(kSamples, at::kLong);
-    test.threat = random_threat(stream, test.schema);
-    test.select = stream.below(2) == 0 ? Select::kWorst : Select::kLast;
+    AttackCase test = random_case(trial, stream);
     const std::string& call = calls[stream.below(calls.size())];
     const AttackResult result = test.run(call);
     Verification found;
