@@ -1,0 +1,304 @@
+#include "cells.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/ranges.h>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/experiment/reproduce_statistics.h"
+#include "holdfast/train/objective.h"
+
+namespace holdfast::lens {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// Samples of a piece of work: as many small images as keep the passes of an attack busy, fewer large ones.
+std::size_t piece_size(const ExperimentData& data) {
+  return data.data.schema.layout.inputs() > 3 * 64 * 64 ? 5 : 25;
+}
+
+std::string base_key(const Attacked& cell) {
+  return fmt::format("{}; on {}; rows {}; {}; measures {}", cell.model->key, cell.data->key, fmt::join(cell.rows, " "),
+                     cell.explainer, fmt::join(cell.measures, " "));
+}
+
+at::Tensor background_of(const Dataset& data) {
+  std::vector<std::int64_t> rows = data.train.empty() ? data.rows("all") : data.train;
+  rows.resize(std::min<std::size_t>(rows.size(), 20));
+  return data.inputs_of(rows);
+}
+
+// Which of the rows the model classifies rightly, as positions.
+std::vector<std::int64_t> right_ones(const Attacked& cell) {
+  const at::NoGradGuard no_graph;
+  const Dataset& data = cell.data->data;
+  const at::Tensor logits = predict(*cell.model->model, data.inputs_of(cell.rows), data.schema.layout, {.threads = 1});
+  const at::Tensor predicted = predicted_class(logits.cpu()), labels = data.labels_of(cell.rows);
+  std::vector<std::int64_t> right;
+  for (std::int64_t i = 0; i < labels.numel(); ++i) {
+    if (predicted[i].item<std::int64_t>() == labels[i].item<std::int64_t>()) right.push_back(i);
+  }
+  return right;
+}
+
+std::vector<std::int64_t> rows_at(const Attacked& cell, const std::vector<std::int64_t>& positions) {
+  std::vector<std::int64_t> rows;
+  for (const std::int64_t position : positions) rows.push_back(cell.rows[static_cast<std::size_t>(position)]);
+  return rows;
+}
+
+Json attacked_json(const Attacked& cell, std::uint64_t seed) {
+  const Dataset& data = cell.data->data;
+  const std::vector<std::int64_t> right = right_ones(cell), rows = rows_at(cell, right);
+  Json values = Json::object();
+  for (const std::string& measure : cell.measures) values[measure] = std::vector<double>(cell.rows.size(), kNone);
+  Json json{{"excluded", cell.rows.size() - right.size()}, {"evaluations", 0}};
+  if (!rows.empty()) {
+    const auto explainer = explainers().make(cell.explainer);
+    const auto attack = attacks().make(cell.attack);
+    const auto metric = metrics().make(cell.select);
+    const ThreatModel threat = ThreatModel::make(Norm::kLinf, cell.epsilon, std::pair(0.0, 1.0), data.schema);
+    const CellResult result = run_cell({.model = *cell.model->model,
+                                        .explainer = *explainer,
+                                        .attack = *attack,
+                                        .metric = *metric,
+                                        .threat = threat,
+                                        .schema = data.schema,
+                                        .inputs = data.inputs_of(rows),
+                                        .targets = data.labels_of(rows),
+                                        .sample_ids = at::tensor(rows, at::kLong),
+                                        .seed = seed,
+                                        .background = background_of(data)},
+                                       {.size = static_cast<std::int64_t>(rows.size()), .threads = 1});
+    const MapBatch clean = fold_maps(result.original_maps, data.schema), moved = fold_maps(result.moved_maps, data.schema);
+    for (const std::string& name : cell.measures) {
+      const auto measure = metrics().make(name);
+      for (std::size_t i = 0; i < right.size(); ++i) {
+        const auto at = static_cast<std::int64_t>(i);
+        values[name][static_cast<std::size_t>(right[i])] = measure->compare(clean[at], moved[at]);
+      }
+    }
+    std::int64_t evaluations = 0;
+    for (const SampleOutcome& sample : result.samples) evaluations += sample.evaluations;
+    json["evaluations"] = evaluations;
+  }
+  json["values"] = std::move(values);
+  return json;
+}
+
+Json levels_json(const Attacked& cell, std::uint64_t seed) {
+  const Dataset& data = cell.data->data;
+  const std::vector<std::int64_t> rows = rows_at(cell, right_ones(cell));
+  Json json = Json::object();
+  if (rows.empty()) {
+    for (const std::string& name : cell.measures) json[name] = {{"chance", nullptr}, {"between", nullptr}};
+    return json;
+  }
+  const auto explainer = explainers().make(cell.explainer);
+  const ExplainedBatch explained = explain_all({.model = *cell.model->model,
+                                                .explainer = *explainer,
+                                                .schema = data.schema,
+                                                .inputs = data.inputs_of(rows),
+                                                .targets = data.labels_of(rows),
+                                                .sample_ids = at::tensor(rows, at::kLong),
+                                                .seed = seed,
+                                                .background = background_of(data)},
+                                               {.threads = 1});
+  const MapBatch clean = fold_maps(explained.maps, data.schema);
+  const bool large = data.schema.layout.features() > 10000;
+  for (const std::string& name : cell.measures) {
+    const Baseline base = baseline(*metrics().make(name), clean, {}, {.pairs = large ? 45 : 300, .seed = seed});
+    json[name] = {{"chance", base.chance.empty() ? kNone : defined_mean(base.chance)}, {"between", base.between}};
+  }
+  return json;
+}
+
+double number_or_none(const Json& number) {
+  return number.is_null() ? kNone : number.get<double>();
+}
+
+std::vector<Attacked> pieces_of(const Attacked& cell) {
+  std::vector<Attacked> pieces;
+  const std::size_t size = piece_size(*cell.data);
+  for (std::size_t begin = 0; begin < cell.rows.size(); begin += size) {
+    Attacked piece = cell;
+    const auto first = cell.rows.begin() + static_cast<std::ptrdiff_t>(begin);
+    piece.rows.assign(first, first + static_cast<std::ptrdiff_t>(std::min(size, cell.rows.size() - begin)));
+    pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+void append(Measured& measured, const Json& piece) {
+  for (const auto& [name, values] : piece.at("values").items()) {
+    const std::vector<double> more = numbers(values);
+    auto& all = measured.values[name];
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  measured.excluded += piece.at("excluded").get<std::int64_t>();
+  measured.evaluations += piece.at("evaluations").get<double>();
+}
+
+// A cell from its levels and its pieces.
+Measured joined(std::vector<Json>::const_iterator levels_of, std::vector<Json>::const_iterator end) {
+  Measured measured;
+  for (const auto& [name, levels] : levels_of->items())
+    measured.levels[name] = {number_or_none(levels.at("chance")), number_or_none(levels.at("between"))};
+  for (auto piece = levels_of + 1; piece != end; ++piece) append(measured, *piece);
+  const auto rows = static_cast<double>(measured.values.begin()->second.size()) - static_cast<double>(measured.excluded);
+  measured.evaluations = rows > 0 ? measured.evaluations / rows : 0;
+  return measured;
+}
+
+std::vector<std::vector<double>> by_seed(const Group& group, const std::string& measure) {
+  std::vector<std::vector<double>> all;
+  for (const Measured& measured : group) all.push_back(measured.values.at(measure));
+  return all;
+}
+
+// Mean of a level over the seeds; nothing where it is undefined.
+std::optional<double> level(const Group& group, const std::string& measure, double Levels::*which) {
+  std::vector<double> all;
+  for (const Measured& measured : group) all.push_back(measured.levels.at(measure).*which);
+  const double mean = defined_mean(all);
+  return std::isnan(mean) ? std::nullopt : std::optional(mean);
+}
+
+// Every value with its level taken out, by seed.
+std::vector<std::vector<double>> above_level(const Group& group, const std::string& measure, double Levels::*which) {
+  std::vector<std::vector<double>> all = by_seed(group, measure);
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const double base = group[i].levels.at(measure).*which;
+    for (double& value : all[i]) value = base < 1 ? (value - base) / (1 - base) : kNone;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::size_t Plan::add(const Subject& subject, const ExperimentData& data, const Attacked& like) {
+  std::vector<Attacked> group;
+  for (const TrainedModel& model : subject.seeds) {
+    group.push_back(like);
+    group.back().model = &model;
+    group.back().data = &data;
+  }
+  groups_.push_back(std::move(group));
+  return groups_.size() - 1;
+}
+
+std::vector<Group> Plan::run(ExperimentContext& context, const std::string& label) const {
+  std::vector<Job> jobs;
+  const std::uint64_t seed = context.seed;
+  for (const auto& group : groups_) {
+    for (const Attacked& cell : group) {
+      jobs.push_back({"levels; " + base_key(cell), [cell, seed] { return levels_json(cell, seed); }});
+      for (const Attacked& piece : pieces_of(cell)) {
+        jobs.push_back({fmt::format("attacked; {}; {}; epsilon {}; worst {}; seed {}", base_key(piece), piece.attack,
+                                    piece.epsilon, piece.select, seed),
+                        [piece, seed] { return attacked_json(piece, seed); }});
+      }
+    }
+  }
+  const std::vector<Json> results = context.compute(label, jobs);
+  auto next = results.begin();
+  std::vector<Group> measured;
+  for (const auto& group : groups_) {
+    measured.emplace_back();
+    for (const Attacked& cell : group) {
+      const auto end = next + 1 + static_cast<std::ptrdiff_t>(pieces_of(cell).size());
+      measured.back().push_back(joined(next, end));
+      next = end;
+    }
+  }
+  return measured;
+}
+
+Value value_of(const Group& group, const std::string& measure, std::uint64_t seed) {
+  Value value = over_seeds(by_seed(group, measure), seed);
+  value.chance = level(group, measure, &Levels::chance);
+  value.between = level(group, measure, &Levels::between);
+  const double specific = over_seeds(above_level(group, measure, &Levels::between), seed).value;
+  if (!std::isnan(specific)) value.specific = specific;
+  return value;
+}
+
+Value adjusted_of(const Group& group, const std::string& measure, std::uint64_t seed) {
+  return over_seeds(above_level(group, measure, &Levels::chance), seed);
+}
+
+Value difference_of(const Group& first, const std::string& first_measure, const Group& second, const std::string& second_measure,
+                    std::uint64_t seed) {
+  return difference_over_seeds(by_seed(first, first_measure), by_seed(second, second_measure), seed);
+}
+
+std::vector<double> pooled(const Group& group, const std::string& measure) {
+  std::vector<double> all;
+  for (const auto& values : by_seed(group, measure)) {
+    for (const double value : values) {
+      if (!std::isnan(value)) all.push_back(value);
+    }
+  }
+  return all;
+}
+
+std::int64_t excluded_of(const Group& group) {
+  std::int64_t sum = 0;
+  for (const Measured& measured : group) sum += measured.excluded;
+  return sum;
+}
+
+std::vector<double> robust_accuracies(ExperimentContext& context, const Subject& subject, const ExperimentData& data,
+                                      const Setting& setting, std::int64_t samples) {
+  std::vector<std::int64_t> rows = data.data.test;
+  rows.resize(std::min(rows.size(), static_cast<std::size_t>(samples)));
+  const std::string call = fmt::format("pgd(epsilon={},steps=20,step_size={})", setting.epsilon, setting.epsilon / 8);
+  std::vector<Job> jobs;
+  for (const TrainedModel& model : subject.seeds) {
+    jobs.push_back({fmt::format("robust accuracy; {}; on {}; first {} test samples; {}", model.key, data.key, rows.size(), call),
+                    [&model, &data, rows, call] {
+                      Network network = *model.model->network();
+                      const at::Tensor ids = at::tensor(rows, at::kLong);
+                      const TrainBatch batch{.inputs = data.data.inputs_of(rows).to(network.device()),
+                                             .labels = data.data.labels_of(rows).to(network.device()),
+                                             .sample_ids = ids,
+                                             .schema = data.data.schema};
+                      const Loss loss = loss_of(*objectives().make(call), network, batch);
+                      return Json(loss.parts.at(1).second.item<double>());
+                    }});
+  }
+  std::vector<double> shares;
+  for (const Json& share : context.compute("robust accuracy", jobs)) shares.push_back(share.get<double>());
+  return shares;
+}
+
+Value accuracy_of(const Subject& subject) {
+  std::vector<double> all;
+  for (const TrainedModel& model : subject.seeds) all.push_back(model.result.test ? model.result.test->accuracy.mean : kNone);
+  return over_seeds(all);
+}
+
+std::string judged(const Value& value, double limit) {
+  if (std::isnan(value.value)) return "not decided";
+  const double low = value.low.value_or(value.value), high = value.high.value_or(value.value);
+  return low >= limit ? "holds" : high < limit ? "does not hold" : "holds in part";
+}
+
+Verdict verdict(const std::string& claim, const std::string& says, const std::string& judgement, const std::string& why,
+                const Value& number, std::int64_t seeds) {
+  Verdict result{.claim = claim, .says = says, .verdict = judgement, .why = why, .seeds = seeds};
+  if (!std::isnan(number.value)) result.number = number.value;
+  result.low = number.low;
+  result.high = number.high;
+  return result;
+}
+
+std::string words(const Value& value) {
+  if (!value.low || !value.high) return fmt::format("{:.3f}", value.value);
+  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", value.value, *value.low, *value.high);
+}
+
+}  // namespace holdfast::lens

@@ -1,0 +1,88 @@
+// lens/table1: the survey. Whether people side with LENS or with top-k is for people to say: without their answers this says how
+// to get them, with answers=FILE it scores them.
+//
+// FILE is a JSON array with one object for each answer: {"top_k": 0.3, "lens": 0.8, "similar": true}. `top_k` and `lens` are the
+// two measures of the pair of maps that was shown; `similar` is what the person said. An answer sides with the measure that says
+// the same of the pair, similar being at least one half; pairs on which both agree decide nothing and are counted apart.
+#include "cells.h"
+#include "experiments.h"
+#include "holdfast/core/error.h"
+#include "holdfast/measure/proportion.h"
+
+namespace holdfast::lens {
+namespace {
+
+const MethodInfo kInfo{.name = "lens/table1",
+                       .summary = "the survey: do people side with LENS or with top-k",
+                       .citation = kPaper,
+                       .options = {{"answers", "none", anything(), "JSON file with people's answers"}}};
+
+struct Counts {
+  std::int64_t lens = 0, top_k = 0, undecided = 0;
+};
+
+Counts count(const std::string& path) {
+  const Json answers = read_json(path);
+  if (!answers.is_array()) input_error("{}: it must hold an array of answers", path);
+  Counts counts;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    try {
+      const bool similar = answers[i].at("similar").get<bool>();
+      const bool by_lens = answers[i].at("lens").get<double>() >= 0.5, by_top_k = answers[i].at("top_k").get<double>() >= 0.5;
+      ++(by_lens == by_top_k ? counts.undecided : by_lens == similar ? counts.lens : counts.top_k);
+    } catch (const Json::exception&) {
+      input_error("{}: answer {} must have the numbers top_k and lens and the truth value similar", path, i + 1);
+    }
+  }
+  return counts;
+}
+
+class Table1 final : public Experiment {
+ public:
+  explicit Table1(const Options& options) : Experiment(options.canonical()), answers_(options.word("answers")) {}
+
+  ExperimentResult run(ExperimentContext& context) const override {
+    ExperimentResult result{.title = "The survey (table 1)", .paper = kPaper};
+    const Counts counts = answers_ == "none" ? Counts{} : count(answers_);
+    const std::int64_t decided = counts.lens + counts.top_k;
+    ResultTable table{.name = "answers",
+                      .caption = "Share of the answers that side with each measure, where the two disagree.",
+                      .keys = {"sides with"},
+                      .columns = {"share"}};
+    const auto share = [&](std::int64_t part, double published) {
+      Value value{.count = decided, .published = published};
+      if (decided > 0) {
+        const Interval interval = proportion_interval(part, decided);
+        value.value = interval.mean;
+        value.low = interval.low;
+        value.high = interval.high;
+      }
+      return value;
+    };
+    table.add({"3-LENS-prec"}, {share(counts.lens, 0.7037)});
+    table.add({"top-k"}, {share(counts.top_k, 0.2963)});
+    result.tables = {table};
+    if (decided == 0) {
+      context.note(
+          "No answers: show people the pairs of maps of lens/fig3 and lens/fig8, collect whether they look similar, and run "
+          "lens/table1(answers=FILE).");
+    } else if (counts.undecided > 0) {
+      context.note(fmt::format("{} answers were about pairs on which the two measures agree", counts.undecided));
+    }
+    const Value number = decided > 0 ? table.rows[0].values[0] : Value{};
+    result.verdicts = {verdict("L9", "people side with LENS rather than top-k (70 % against 30 %)", judged(number, 0.5),
+                               decided > 0 ? fmt::format("{} answers.", decided) : "Nobody was asked yet.", number, 0)};
+    return result;
+  }
+
+ private:
+  std::string answers_;
+};
+
+}  // namespace
+
+void add_table1(Registry<Experiment>& registry) {
+  registry.add<Table1>(kInfo);
+}
+
+}  // namespace holdfast::lens

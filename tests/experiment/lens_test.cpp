@@ -1,0 +1,138 @@
+// The LENS experiments' own arithmetic: settings, cells, verdicts, the survey.
+#include <cmath>
+#include <fstream>
+
+#include "../../src/experiment/lens/cells.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/train/objective.h"
+#include "support/errors.h"
+#include "support/small_models.h"
+#include "support/temp_folder.h"
+
+namespace holdfast::lens {
+namespace {
+
+ExperimentContext context_in(const TempFolder& folder, Scale scale) {
+  return {scale, 0, 1, at::kCPU, {.run = folder.path(), .models = folder / "models", .cells = folder / "cells"}};
+}
+
+TEST(LensSettings, TrainAsManyStepsAsTheyPromise) {
+  const TempFolder folder;
+  const ExperimentContext cpu = context_in(folder, Scale::kCpu), full = context_in(folder, Scale::kFull);
+  for (const char* name : {"mnist", "fashion_mnist"}) {
+    const Setting narrow = setting(cpu, name), paper = setting(full, name);
+    EXPECT_EQ(narrow.steps, 4000);
+    EXPECT_EQ(narrow.steps % (narrow.training_images / narrow.batch_size), 0);  // whole epochs
+    EXPECT_EQ(narrow.architecture, "cnn_chen(width=16x32x256)");
+    EXPECT_EQ(narrow.path_steps, 20);
+    EXPECT_EQ(narrow.images, 100);
+    EXPECT_EQ(paper.steps, 100000);
+    EXPECT_EQ(paper.architecture, "cnn_chen");
+  }
+  EXPECT_EQ(setting(full, "flower").steps, 70000);
+  EXPECT_EQ(setting(full, "gtsrb").steps, 70000);
+  EXPECT_EQ(setting(full, "flower").k, 1000);
+  EXPECT_EQ(setting(cpu, "flower").k, 250);  // a quarter of the pixels
+}
+
+TEST(LensSettings, CountGradientEvaluations) {
+  const TempFolder folder;
+  const ExperimentContext cpu = context_in(folder, Scale::kCpu);
+  const Setting mnist = setting(cpu, "mnist");
+  EXPECT_EQ(evaluations_of("vanilla"), 1);
+  EXPECT_EQ(evaluations_of("pgd(steps=7)"), 8);
+  EXPECT_EQ(evaluations_of(recipe_of(cpu, mnist, "ig_sum_norm")), 3 * 7 * 5 + 3 * 10);
+  EXPECT_EQ(evaluations_of(recipe_of(cpu, mnist, "steady_map")), 3 * 7 * 4 + 4 + 6 * 4);
+  EXPECT_GE(evaluations_of(recipe_of(cpu, mnist, "pgd_long")), evaluations_of(recipe_of(cpu, mnist, "steady_map")));
+  for (const char* training : {"natural", "pgd", "pgd_long", "ig_norm", "ig_sum_norm", "steady_map"})
+    EXPECT_NO_THROW(recipes().make(recipe_of(cpu, mnist, training))) << training;
+}
+
+// A linear network whose map is the same everywhere: nothing moves, and every map is like every other.
+struct LinearCase {
+  LinearCase() {
+    data.key = "linear case";
+    data.data.name = "linear";
+    data.data.inputs = testing_support::normal_tensor({12, 1, 4, 4}, 1).mul_(0.1).add_(0.5).clamp_(0, 1);
+    data.data.schema = Schema::of(Layout::grid(1, 4, 4));
+    data.data.schema.classes = {"a", "b"};
+    for (std::int64_t i = 0; i < 12; ++i) data.data.test.push_back(i);
+    Network network = architectures().make("linear(inputs=1x4x4,classes=2)")->build(3);
+    data.data.labels = predicted_class(network.logits(data.data.inputs));
+    data.data.labels[4] = 1 - data.data.labels[4].item<std::int64_t>();  // misclassified
+    data.data.labels[7] = 1 - data.data.labels[7].item<std::int64_t>();
+    subject.training = "natural";
+    subject.seeds.push_back({.key = "linear", .model = make_model(std::move(network), data.data.schema.layout), .result = {}});
+  }
+  ExperimentData data;
+  Subject subject;
+};
+
+TEST(LensCells, LeaveMisclassifiedSamplesOutAndKeepTheirPlace) {
+  const TempFolder folder;
+  ExperimentContext context = context_in(folder, Scale::kQuick);
+  const LinearCase linear;
+  Plan plan;
+  EXPECT_EQ(plan.add(linear.subject, linear.data,
+                     {.rows = linear.data.data.test,
+                      .explainer = "saliency(target=logit)",
+                      .attack = "random_sign(steps=3)",
+                      .epsilon = 0.01,
+                      .measures = {"top_k(k=4)", "lens_precision(k=4,w=1)"}}),
+            0u);
+  const std::vector<Group> groups = plan.run(context, "test");
+  ASSERT_EQ(groups.size(), 1u);
+  const Measured& measured = groups[0].at(0);
+  EXPECT_EQ(measured.excluded, 2);
+  const std::vector<double>& values = measured.values.at("top_k(k=4)");
+  ASSERT_EQ(values.size(), 12u);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i == 4 || i == 7) {
+      EXPECT_TRUE(std::isnan(values[i])) << i;
+    } else {
+      EXPECT_EQ(values[i], 1) << i;
+    }
+  }
+  EXPECT_EQ(measured.levels.at("top_k(k=4)").between, 1);  // the same map for all
+  EXPECT_NEAR(measured.levels.at("top_k(k=4)").chance, 0.25, 1e-12);
+  const Value value = value_of(groups[0], "top_k(k=4)", 0);
+  EXPECT_EQ(value.value, 1);
+  EXPECT_EQ(value.count, 10);
+  EXPECT_FALSE(value.specific);  // undefined where every map is alike
+  EXPECT_EQ(adjusted_of(groups[0], "top_k(k=4)", 0).value, 1);
+  EXPECT_EQ(pooled(groups[0], "top_k(k=4)").size(), 10u);
+}
+
+TEST(LensVerdicts, FollowTheWholeInterval) {
+  EXPECT_EQ(judged({.value = 0.5, .low = 0.45, .high = 0.55}, 0.4), "holds");
+  EXPECT_EQ(judged({.value = 0.5, .low = 0.35, .high = 0.55}, 0.4), "holds in part");
+  EXPECT_EQ(judged({.value = 0.3, .low = 0.25, .high = 0.35}, 0.4), "does not hold");
+  EXPECT_EQ(judged({}, 0.4), "not decided");
+  EXPECT_EQ(words({.value = 0.5, .low = 0.25, .high = 0.75}), "0.500 [0.250, 0.750]");
+}
+
+TEST(LensSurvey, ScoresWhatPeopleSaid) {
+  const TempFolder folder;
+  std::ofstream(folder / "answers.json") << R"json([{"top_k": 0.2, "lens": 0.9, "similar": true},
+      {"top_k": 0.2, "lens": 0.9, "similar": true}, {"top_k": 0.2, "lens": 0.8, "similar": false},
+      {"top_k": 0.9, "lens": 0.95, "similar": true}])json";
+  ExperimentContext context = context_in(folder, Scale::kQuick);
+  const ExperimentResult result = experiments().make("lens/table1(answers=" + folder / "answers.json" + ")")->run(context);
+  EXPECT_NEAR(result.tables[0].rows[0].values[0].value, 2.0 / 3, 1e-12);
+  EXPECT_EQ(result.tables[0].rows[0].values[0].count, 3);  // both measures agree on the last pair
+  EXPECT_EQ(result.verdicts[0].verdict, "holds in part");  // three answers decide nothing
+  EXPECT_EQ(experiments().make("lens/table1")->run(context).verdicts[0].verdict, "not decided");
+  std::ofstream(folder / "bad.json") << R"json([{"top_k": 0.2}])json";
+  EXPECT_ERROR(experiments().make("lens/table1(answers=" + folder / "bad.json" + ")")->run(context), kInput,
+               "answer 1 must have");
+}
+
+TEST(LensExperiments, AreAllThere) {
+  for (const char* name :
+       {"fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "table1", "table2", "appendix", "beyond"})
+    EXPECT_TRUE(experiments().contains(std::string("lens/") + name)) << name;
+  EXPECT_ERROR(experiments().make("lens/table2(natural=a.pt)"), kUsage, "natural=FILE and robust=FILE together");
+}
+
+}  // namespace
+}  // namespace holdfast::lens
