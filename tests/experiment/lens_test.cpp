@@ -62,7 +62,10 @@ struct LinearCase {
     data.data.labels[4] = 1 - data.data.labels[4].item<std::int64_t>();  // misclassified
     data.data.labels[7] = 1 - data.data.labels[7].item<std::int64_t>();
     subject.training = "natural";
-    subject.seeds.push_back({.key = "linear", .model = make_model(std::move(network), data.data.schema.layout), .result = {}});
+    TrainedModel trained;
+    trained.key = "linear";
+    trained.model = make_model(std::move(network), data.data.schema.layout);
+    subject.seeds.push_back(std::move(trained));
   }
   ExperimentData data;
   Subject subject;

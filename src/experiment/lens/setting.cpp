@@ -198,9 +198,10 @@ std::vector<Subject> subjects(ExperimentContext& context, const Setting& setting
 }
 
 Subject published(const ExperimentContext& context, const std::string& training, const std::string& model) {
-  Subject subject{training, {}};
-  subject.seeds.push_back({.key = model, .model = load_model(model, context.device), .result = {}});
-  return subject;
+  TrainedModel loaded;
+  loaded.key = model;
+  loaded.model = load_model(model, context.device);
+  return {training, {std::move(loaded)}};
 }
 
 std::string integrated_gradients(const Setting& setting) {
