@@ -1,5 +1,7 @@
 #include "inner_maximum.h"
 
+#include <algorithm>
+
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 
@@ -56,16 +58,21 @@ at::Tensor random_start(const TrainBatch& batch, double epsilon) {
 std::vector<OptionSpec> InnerMaximum::options() {
   return {{"epsilon", 0.3, at_least(0), "radius of the l_inf ball round a sample, in the units of the inputs"},
           {"step_size", 0.01, above(0), "length of a step of the inner maximisation"},
-          {"steps", 40, at_least(0), "of the inner maximisation; 0: a random point of the ball"}};
+          {"steps", 40, at_least(0), "of the inner maximisation; 0: a random point of the ball"},
+          {"warmup", 0.0, between(0, 1), "share of the training over which epsilon and step size rise from 0"}};
 }
 
 InnerMaximum InnerMaximum::of(const Options& options) {
-  return {.epsilon = options.real("epsilon"), .step_size = options.real("step_size"), .steps = options.integer("steps")};
+  return {.epsilon = options.real("epsilon"),
+          .step_size = options.real("step_size"),
+          .steps = options.integer("steps"),
+          .warmup = options.real("warmup")};
 }
 
 at::Tensor InnerMaximum::find(const TrainBatch& batch, const Value& value) const {
-  const Allowed allowed(batch, epsilon);
-  at::Tensor moved = allowed.project(random_start(batch, epsilon));
+  const double share = warmup > 0 ? std::min(1.0, batch.progress / warmup) : 1;
+  const Allowed allowed(batch, share * epsilon);
+  at::Tensor moved = allowed.project(random_start(batch, share * epsilon));
   for (std::int64_t i = 0; i < steps; ++i) {
     at::Tensor gradient;
     {
@@ -73,7 +80,7 @@ at::Tensor InnerMaximum::find(const TrainBatch& batch, const Value& value) const
       const at::Tensor point = moved.detach().requires_grad_();
       gradient = torch::autograd::grad({value(point).sum()}, {point})[0];
     }
-    moved = allowed.project(moved + step_size * gradient.sign());
+    moved = allowed.project(moved + share * step_size * gradient.sign());
   }
   return moved;
 }

@@ -2,7 +2,8 @@
 // from a random point (Madry et al., "Towards Deep Learning Models Resistant to Adversarial Attacks", ICLR 2018).
 //     x'_0 = P(x + u), u uniform in [-epsilon, epsilon]     x'_{t+1} = P(x'_t + step_size sign(grad of value by x'_t))
 // P: the nearest point of the ball and of the range of valid inputs; frozen features stay. Inputs are raw, so epsilon and
-// step size are in their units: 8/255 where a paper says 8 of 255.
+// step size are in their units: 8/255 where a paper says 8 of 255. Over the share `warmup` of the training both rise from 0 in a
+// line: a network that has learnt nothing yet, against the whole ball, may never learn to tell classes apart in a short training.
 #pragma once
 
 #include <functional>
@@ -18,8 +19,9 @@ struct InnerMaximum {
   double epsilon = 0.3;
   double step_size = 0.01;
   std::int64_t steps = 40;
+  double warmup = 0;
 
-  // `epsilon`, `step_size` and `steps`, with MNIST's values as defaults.
+  // `epsilon`, `step_size`, `steps` and `warmup`, with MNIST's values as defaults.
   static std::vector<OptionSpec> options();
   static InnerMaximum of(const Options& options);
 

@@ -181,6 +181,19 @@ TEST(InnerMaximum, StaysInBallAndBoxAndLeavesFrozenFeaturesAlone) {
   EXPECT_GE(found.min().item<double>(), 0);
 }
 
+TEST(InnerMaximum, GrowsWithTheTrainingWhereItIsAskedTo) {
+  const Subject subject(4);
+  const auto value = [&](const at::Tensor& point) { return point.flatten(1).sum(1); };
+  const InnerMaximum settings{.epsilon = 0.2, .step_size = 0.1, .steps = 10, .warmup = 0.4};
+  const auto reach = [&](double progress) {
+    return (settings.find(subject.batch(progress), value) - subject.inputs).abs().max().item<double>();
+  };
+  EXPECT_EQ(reach(0), 0);
+  EXPECT_NEAR(reach(0.1), 0.05, 1e-12);
+  EXPECT_NEAR(reach(0.4), 0.2, 1e-12);
+  EXPECT_NEAR(reach(0.9), 0.2, 1e-12);
+}
+
 TEST(InnerMaximum, StartsByTheSamplesIdAlone) {
   const Subject subject(4);
   const InnerMaximum settings{.epsilon = 0.1, .step_size = 0.1, .steps = 0};

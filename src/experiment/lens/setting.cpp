@@ -140,12 +140,13 @@ std::string recipe_of(const ExperimentContext& context, const Setting& setting, 
   if (training == "pgd_long") {
     // As many gradient evaluations as steady_map has.
     const auto steps = static_cast<std::int64_t>(evaluations_of(recipe_of(context, setting, "steady_map")));
-    return fmt::format("pgd(preset={},steps={},step_size={})", setting.preset, steps,
+    return fmt::format("pgd(preset={},steps={},step_size={},warmup=0.3)", setting.preset, steps,
                        2.5 * setting.epsilon / static_cast<double>(steps));
   }
   std::string options = "preset=" + setting.preset;
   if (context.scale != Scale::kFull) {
-    options += fmt::format(",steps={},step_size={}", inner.steps, 2.5 * setting.epsilon / static_cast<double>(inner.steps));
+    options +=
+        fmt::format(",steps={},step_size={},warmup=0.3", inner.steps, 2.5 * setting.epsilon / static_cast<double>(inner.steps));
   }
   if (training.starts_with("ig_"))
     options += fmt::format(",inner_path_steps={},path_steps={}", inner.path_steps, inner.outer_steps);
