@@ -126,7 +126,7 @@ def test_options_out_of_range(holdfast, subject):
     holdfast.fails(*base, "--attack", "er(stepz=3)", saying="did you mean 'steps'?")
     holdfast.fails(*base, "--box", "1,0", saying="--box")
     holdfast.fails(*base, "--box", "0.5,1", "--metric", "top_k(k=2)", saying=["inputs.npy", "outside the box"])
-    holdfast.fails(*ATTACK[:3], "--epsilon", "-1", "--out", "out", *subject, saying="epsilon")
+    holdfast.fails(*ATTACK[:3], "--epsilon", "-1", "--metric", "top_k(k=2)", "--out", "out", *subject, saying="epsilon")
     holdfast.fails(*base, "--device", "tpu", saying="tpu")
     holdfast.fails("audit", *subject, "--epsilon", "1", "--out", "o", "--gate", "top_k(k=8)", saying="METRIC>=NUMBER")
     holdfast.fails(
