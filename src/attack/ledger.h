@@ -70,8 +70,9 @@ class Ledger {
   bool done(std::int64_t sample) const { return done_[static_cast<std::size_t>(sample)] != 0; }
   std::int64_t evaluations(std::int64_t sample) const { return evaluations_[static_cast<std::size_t>(sample)]; }
   std::int64_t predicted(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].predicted; }
-  // The clean sample's logit margin.
+  // The clean sample's logit margin; and the probability of its class, where the threat model has a tolerance.
   double clean_margin(std::int64_t sample) const { return outcomes_[static_cast<std::size_t>(sample)].clean_margin; }
+  double clean_probability(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].probability; }
   Owners running() const;  // samples that are not done
 
   // What was found, explained afresh in one batch: maps, logits and values belong together.

@@ -79,29 +79,49 @@ class Walk {
     return rules_.hinge > 0 ? with_label(gradient, at) : gradient;
   }
 
-  // The margin of the clean class, [rows].
-  at::Tensor margins(const at::Tensor& logits, const at::Tensor& classes) const {
-    const at::Tensor own = logits.gather(1, classes.unsqueeze(1)).squeeze(1);
-    const at::Tensor others = logits.scatter(1, classes.unsqueeze(1), -std::numeric_limits<double>::infinity());
-    return own - others.amax(1);
-  }
-  // `limit` for each row, or `share` of its sample's clean margin where that is less.
-  at::Tensor at_most(double limit, double share, const at::Tensor& like) const {
-    std::vector<double> limits;
-    for (const std::int64_t sample : walkers_.owners) limits.push_back(std::min(limit, share * ledger_.clean_margin(sample)));
-    return at::tensor(at::ArrayRef<double>(limits), at::kDouble).to(like.options());
-  }
-  at::Tensor clean_classes() const {
+  // What must be kept of each row, [rows]: its clean class and, where the threat model has a tolerance, the bounds of that
+  // class's log-odds. `room` is how far the clean sample is from losing it.
+  struct Kept {
+    at::Tensor classes, low, high, room;
+    Kept of(const at::Tensor& rows) const {
+      return {rows_at(classes, rows), rows_at(low, rows), rows_at(high, rows), rows_at(room, rows)};
+    }
+  };
+  Kept kept() const {
     std::vector<std::int64_t> classes;
-    for (const std::int64_t sample : walkers_.owners) classes.push_back(ledger_.predicted(sample));
-    return at::tensor(at::ArrayRef<std::int64_t>(classes), at::kLong).to(task_.inputs.device());
+    std::vector<double> low, high, room;
+    for (const std::int64_t sample : walkers_.owners) {
+      const double p = ledger_.clean_probability(sample), tolerance = task_.threat.tolerance.value_or(1);
+      classes.push_back(ledger_.predicted(sample));
+      low.push_back(tolerance < p ? log_odds(p - tolerance) : -kInfinity);
+      high.push_back(tolerance < 1 - p ? log_odds(p + tolerance) : kInfinity);
+      room.push_back(ledger_.clean_margin(sample));
+      if (task_.threat.tolerance) room.back() = std::min({room.back(), log_odds(p) - low.back(), high.back() - log_odds(p)});
+    }
+    const auto numbers = [&](const std::vector<double>& values) {
+      return at::tensor(at::ArrayRef<double>(values), at::kDouble).to(task_.inputs.options());
+    };
+    return {at::tensor(at::ArrayRef<std::int64_t>(classes), at::kLong).to(task_.inputs.device()), numbers(low), numbers(high),
+            numbers(room)};
+  }
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static double log_odds(double p) { return std::log(p) - std::log1p(-p); }
+
+  // How far each row is from losing what must be kept, in logits.
+  at::Tensor margins(const at::Tensor& logits, const Kept& kept) const {
+    const at::Tensor own = logits.gather(1, kept.classes.unsqueeze(1)).squeeze(1);
+    const at::Tensor others = logits.scatter(1, kept.classes.unsqueeze(1), -kInfinity);
+    const at::Tensor margin = own - others.amax(1);
+    if (!task_.threat.tolerance) return margin;
+    const at::Tensor odds = own - others.logsumexp(1);
+    return at::minimum(margin, at::minimum(odds - kept.low, kept.high - odds));
   }
   // Gradient of the margin by the inputs, for some rows.
-  at::Tensor margin_gradient(const at::Tensor& rows, const at::Tensor& classes, const Rule& rule) const {
+  at::Tensor margin_gradient(const at::Tensor& rows, const Kept& kept, const Rule& rule) const {
     const at::AutoGradMode with_graph(true);
     const at::Tensor inputs = rows_at(walkers_.points, rows).detach().requires_grad_();
     const at::Tensor logits = rule.softplus_beta.empty() ? task_.model.logits(inputs) : task_.model.logits(inputs, rule);
-    return torch::autograd::grad({margins(logits, rows_at(classes, rows)).sum()}, {inputs})[0];
+    return torch::autograd::grad({margins(logits, kept.of(rows)).sum()}, {inputs})[0];
   }
   void charge_rows(const at::Tensor& rows, std::int64_t evaluations) { ledger_.charge(evaluations, owners_of(rows)); }
   Ledger::Owners owners_of(const at::Tensor& rows) const {
@@ -113,23 +133,22 @@ class Walk {
   }
 
   at::Tensor with_label(const at::Tensor& gradient, const ExplainTask& at) {
-    const at::Tensor classes = clean_classes();
-    const at::Tensor margin = margins(here_->at().logits, classes);
-    const at::Tensor rows = (margin < at_most(rules_.hinge, kHingeShare, margin)).nonzero().squeeze(1);
+    const Kept kept = this->kept();
+    const at::Tensor limit = (kHingeShare * kept.room).clamp_max(rules_.hinge);
+    const at::Tensor rows = (margins(here_->at().logits, kept) < limit).nonzero().squeeze(1);
     if (rows.numel() == 0) return gradient;
     charge_rows(rows, 1);
     at::Tensor direction = scaled_to_one(gradient);
-    return direction.index_add_(0, rows, scaled_to_one(margin_gradient(rows, classes, at.rule)), /*alpha=*/-1);
+    return direction.index_add_(0, rows, scaled_to_one(margin_gradient(rows, kept, at.rule)), /*alpha=*/-1);
   }
 
   // One Newton step to a margin of `repair`, by the shortest way in the threat's norm, for the rows that are below.
   void repair(const at::Tensor& logits) {
-    const at::Tensor classes = clean_classes();
-    const at::Tensor margin = margins(logits, classes);
-    const at::Tensor wanted = at_most(rules_.repair, kRepairShare, margin);
+    const Kept kept = this->kept();
+    const at::Tensor margin = margins(logits, kept), wanted = (kRepairShare * kept.room).clamp_max(rules_.repair);
     const at::Tensor rows = (margin < wanted).nonzero().squeeze(1);
     if (rows.numel() == 0) return;
-    const at::Tensor gradient = margin_gradient(rows, classes, {}), missing = 1.001 * rows_at(wanted - margin, rows);
+    const at::Tensor gradient = margin_gradient(rows, kept, {}), missing = 1.001 * rows_at(wanted - margin, rows);
     const bool corners = task_.threat.norm == Norm::kLinf;
     const at::Tensor size = corners ? gradient.flatten(1).abs().sum(1) : gradient.flatten(1).square().sum(1);
     const at::Tensor length = (missing / size.clamp_min(std::numeric_limits<float>::min())).to(gradient.dtype());

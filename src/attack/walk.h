@@ -41,10 +41,11 @@ struct WalkRules {
   std::function<Rule(std::int64_t step)> surrogate = {};  // of the direction at each step; empty: the model itself
   bool judge_start = false;                               // whether the start counts as an iterate
   bool fresh_noise = false;  // directions of explainers that draw noise: from another draw at every step
-  // In logits; 0: neither. Where the margin of the clean class, in the surrogate's eyes, falls below `hinge`, the gradient that
-  // raises it joins the direction, as long as it. Where it falls below `repair` on the model itself, one Newton step brings the
-  // iterate back (walks by a surrogate only: it would cost the others their linearization). A sample whose own clean margin is
-  // small has smaller ones: kHingeShare and kRepairShare of that margin at most.
+  // In logits; 0: neither. The margin is that of the clean class, or how far its log-odds are from what the threat model's
+  // tolerance allows, where that is less. Where it falls below `hinge`, in the surrogate's eyes, the gradient that raises it
+  // joins the direction, as long as it. Where it falls below `repair` on the model itself, one Newton step brings the iterate
+  // back (walks by a surrogate only: it would cost the others their linearization). A sample whose clean margin is small has
+  // smaller ones: kHingeShare and kRepairShare of that margin at most.
   double hinge = 0, repair = 0;
 
   double step_length(std::int64_t step) const;

@@ -116,6 +116,20 @@ TEST(Gauntlet, AimsAtTheMetricThatIsAskedFor) {
   EXPECT_LT(value("spearman", order), value("spearman", precision));
 }
 
+// Almost all of the ball is out of tolerance: walks that ignored it would find nothing.
+TEST(Gauntlet, FindsItsWayInsideATolerance) {
+  AttackCase test;
+  test.model = mlp_model({.features = 40, .hidden = 32});
+  test.schema = Schema::of(Layout::vector(40));
+  test.inputs = normal_tensor({12, 40}, 53);
+  test.ids = at::arange(12, at::kLong);
+  test.metric = "top_k(k=8)";
+  test.threat = ThreatModel::make(Norm::kL2, 1, std::nullopt, test.schema, {.tolerance = 0.02});
+  const AttackResult strong = test.run("gauntlet(effort=light)");
+  EXPECT_LE(mean_value(strong), mean_value(test.run("random(samples=1000)")) - 0.1);
+  EXPECT_LE(mean_value(strong), mean_value(test.run("er(preset=tabular)")) - 0.1);
+}
+
 TEST(Gauntlet, SmoothNetsNeedNoSurrogate) {
   AttackCase test = table_case();
   test.model = mlp_model({.features = 12, .activation = softplus(1)});

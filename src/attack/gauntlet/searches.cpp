@@ -34,7 +34,10 @@ class RandomPoints final : public Component {
 class Evolution final : public Component {
  public:
   std::string name() const override { return "evolution"; }
-  bool fits(const Arena& arena) const override { return arena.small; }
+  // On large samples without gradients nothing else is left, but for images.
+  bool fits(const Arena& arena) const override {
+    return arena.small || (!arena.gradients && arena.task.schema.layout.kind != Layout::Kind::kGrid);
+  }
 
   void run(Arena& arena) override {
     const std::int64_t generations = arena.scaled(kGenerations);
