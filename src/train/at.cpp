@@ -18,7 +18,7 @@ MethodInfo info() {
                   .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
                   .options = RankPairs::options(),
                   .needs = {"gradients of gradients"}};
-  info.options.push_back({"step", 0.1, above(0), "l2 length of the attack's step"});
+  info.options.push_back({"step", 0.03, above(0), "l2 length of the attack's step"});
   info.options.push_back(InputGradient::target_option());
   info.options.push_back(InputGradient::project_option());
   return info;

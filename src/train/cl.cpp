@@ -23,7 +23,7 @@ MethodInfo info() {
                   .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
                   .options = {{"top_k", 8, at_least(1), "features that should stay on top"},
                               {"count", 4, at_least(1), "pairs around rank top_k"},
-                              {"ratio", 0.01, at_least(0), "weight of the mean ratio"},
+                              {"ratio", 0.001, at_least(0), "weight of the mean ratio"},
                               {"floor", 1e-2, above(0), "least denominator"}},
                   .needs = {"gradients of gradients"}};
   info.options.push_back(InputGradient::target_option());

@@ -15,7 +15,7 @@ MethodInfo info() {
   MethodInfo info{.name = "est_h",
                   .summary = "cross-entropy with a penalty on the estimated norm of the Hessian",
                   .citation = "Moosavi-Dezfooli et al., Robustness via Curvature Regularization, and Vice Versa, CVPR 2019",
-                  .options = {{"curvature", 0.03, at_least(0), "weight of the curvature"}},
+                  .options = {{"curvature", 0.001, at_least(0), "weight of the curvature"}},
                   .needs = {"gradients of gradients"}};
   for (OptionSpec& option : SignCurvature::options()) info.options.push_back(std::move(option));
   info.options.push_back(InputGradient::target_option());

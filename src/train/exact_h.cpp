@@ -22,7 +22,7 @@ constexpr std::int64_t kMostElements = 512;
 const MethodInfo kInfo{.name = "exact_h",
                        .summary = "cross-entropy with a penalty on the Frobenius norm of the Hessian",
                        .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
-                       .options = {{"curvature", 0.03, at_least(0), "weight of the curvature"}},
+                       .options = {{"curvature", 0.001, at_least(0), "weight of the curvature"}},
                        .needs = {"gradients of gradients"}};
 
 class ExactH final : public Objective {

@@ -46,14 +46,16 @@ MethodInfo info() {
                       {"margin", 0.1, at_least(0), "of a certified gap, in units of the magnitude at the threshold"},
                       {"most", 1.0, above(0), "above this a feature's hinge does not count more"},
                       {"rows", 64, at_least(1), "samples of a batch that are bounded"},
-                      {"delay", 0.3, between(0, 1), "share of the training before the hinge begins"},
-                      {"rise", 0.2, between(0, 1), "share of the training over which its weight rises"},
-                      {"anneal", 0.6, between(0, 1),
+                      {"delay", 0.1, between(0, 1), "share of the training before the hinge begins"},
+                      {"rise", 0.05, between(0, 1), "share of the training over which its weight rises"},
+                      {"anneal", 0.8, between(0, 1),
                        "share of the training after the delay over which the radius grows; 0: full at once"},
                       InputGradient::project_option()},
           .needs = {"a chain of linear layers with relu, leaky_relu or softplus, and two classes"},
           .notes =
-              "At a large radius it ends with one top k for all inputs, as a linear model has: look at the between level.\n"
+              "At a large radius, or in a short training, it ends with one top k for all inputs, as a linear model has: train "
+              "for 60\n"
+              "epochs or more and look at the between level.\n"
               "Keep the last epoch's weights (early_stopping.restore_best=false): the best AUC may be from before the ramp."};
 }
 

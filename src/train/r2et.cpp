@@ -27,8 +27,8 @@ MethodInfo info() {
       .options = RankPairs::options(),
       .needs = {"gradients of gradients"},
       .notes = "Weights are of the mean gap over the pairs; the paper's, of the sum, are smaller by top_k (n - top_k)."};
-  info.options.push_back({"gap", 0.02, at_least(0), "weight of the mean gap"});
-  info.options.push_back({"curvature", 0.03, at_least(0), "weight of the curvature; 0 leaves it out"});
+  info.options.push_back({"gap", 0.01, at_least(0), "weight of the mean gap"});
+  info.options.push_back({"curvature", 0.001, at_least(0), "weight of the curvature; 0 leaves it out"});
   for (OptionSpec& option : SignCurvature::options()) info.options.push_back(std::move(option));
   info.options.push_back(InputGradient::target_option());
   info.options.push_back(InputGradient::project_option());

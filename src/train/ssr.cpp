@@ -20,7 +20,7 @@ const MethodInfo kInfo{
     .name = "ssr",
     .summary = "cross-entropy with a penalty on the largest eigenvalue of its Hessian",
     .citation = "Wang et al., Smoothed Geometry for Robust Attribution, NeurIPS 2020",
-    .options = {{"curvature", 0.03, at_least(0), "weight of the eigenvalue"},
+    .options = {{"curvature", 0.0003, at_least(0), "weight of the eigenvalue"},
                 {"products", 6, at_least(1), "Hessian products that look for its direction where there is no closed form"}},
     .needs = {"gradients of gradients"}};
 

@@ -66,11 +66,11 @@ TEST(PairHinge, IsThatOfPlainLoops) {
 TEST(PairHinge, RadiusGrows) {
   ObjectiveCase subject({.activation = "softplus"});
   const auto at_progress = [&](const char* call, double progress) { return subject.term(call, "hinge", progress); };
-  EXPECT_TRUE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4)", 0.6),
+  EXPECT_TRUE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4,delay=0.3,anneal=0.6)", 0.6),
                            at_progress("pair_hinge(top_k=4,radius=0.2,anneal=0)", 0.6)));
-  EXPECT_TRUE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4)", 0.95),
+  EXPECT_TRUE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4,delay=0.3,anneal=0.6)", 0.95),
                            at_progress("pair_hinge(top_k=4,radius=0.4,anneal=0)", 0.6)));
-  EXPECT_FALSE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4)", 0.6),
+  EXPECT_FALSE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4,delay=0.3,anneal=0.6)", 0.6),
                             at_progress("pair_hinge(top_k=4,radius=0.4,anneal=0)", 0.6)));
 }
 
@@ -97,14 +97,14 @@ TEST(PairHinge, BoundsTheFirstRowsOnlyAndKeepsTheirMean) {
 }
 
 TEST(PairHinge, BeginsLateAndRises) {
-  const auto objective = objectives().make("pair_hinge(hinge=2)");
+  const auto objective = objectives().make("pair_hinge(hinge=2,delay=0.3,rise=0.2)");
   const auto weight = [&](double progress) { return objective->terms(progress)[1].weight; };
   EXPECT_EQ(weight(0.29), 0);
   EXPECT_NEAR(weight(0.4), 1, 1e-12);
   EXPECT_EQ(weight(0.51), 2);
   ObjectiveCase subject({});
-  EXPECT_EQ(subject.term("pair_hinge(top_k=4)", "hinge", 0.1).abs().max().item<double>(), 0);
-  EXPECT_GT(subject.term("pair_hinge(top_k=4)", "hinge", 0.4).abs().max().item<double>(), 0);
+  EXPECT_EQ(subject.term("pair_hinge(top_k=4,delay=0.3)", "hinge", 0.1).abs().max().item<double>(), 0);
+  EXPECT_GT(subject.term("pair_hinge(top_k=4,delay=0.3)", "hinge", 0.4).abs().max().item<double>(), 0);
 }
 
 Network chain(const std::string& activation, const std::vector<std::int64_t>& hidden, std::uint64_t seed) {
