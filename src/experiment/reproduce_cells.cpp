@@ -41,7 +41,34 @@ Json metric_json(const std::string& call, const CellResult& result, const Schema
           {"distinct_top_sets", assessment.distinct_top_sets}};
 }
 
+// A training may end with a network that says the same of every input (too much weight decay, say): there is nothing to explain.
+bool is_constant(const CellSubject& subject) {
+  const at::Tensor logits =
+      predict(*subject.model, rows_of(subject).inputs, subject.data->data.schema.layout, TileOptions{.threads = 1});
+  return (logits - logits.slice(0, 0, 1)).abs().max().item<double>() == 0;
+}
+
+// The cell of such a network: undefined, and no failure of the run.
+Json undefined_cell(const CellSubject& subject, const AttackChoice& choice) {
+  const auto count = static_cast<std::size_t>(rows_of(subject).ids.size(0));
+  const std::vector<double> none(count, std::nan(""));
+  Json list = Json::array();
+  for (const std::string& metric : choice.metrics) {
+    list.push_back({{"name", metrics().options(metric).canonical()},
+                    {"values", none},
+                    {"chance", nullptr},
+                    {"between", nullptr},
+                    {"specific", none},
+                    {"distinct_top_sets", 0}});
+  }
+  return {{"metrics", list},     {"first_swap", std::vector<std::int64_t>(count, -1)},
+          {"sensitivity", none}, {"flipped", 0},
+          {"auc", 0.5},          {"attacked_auc", 0.5},
+          {"late_gain", 0}};
+}
+
 Json attack_json(const CellSubject& subject, const AttackChoice& choice, std::uint64_t seed) {
+  if (is_constant(subject)) return undefined_cell(subject, choice);
   const CellResult result = attacked(subject, choice, seed);
   const Schema& schema = subject.data->data.schema;
   const at::Tensor labels = rows_of(subject).labels;
@@ -67,6 +94,8 @@ Json measure_json(const CellSubject& subject, const std::string& call, double ep
   const auto measure = measures().make(call);
   const auto explainer = explainers().make(subject.explainer);
   const SubjectRows rows = rows_of(subject);
+  if (is_constant(subject))
+    return {{"values", std::vector<double>(static_cast<std::size_t>(rows.ids.size(0)), std::nan(""))}, {"parts", Json::object()}};
   const Measurement measured = measure_all(*measure,
                                            {.model = *subject.model,
                                             .explainer = *explainer,

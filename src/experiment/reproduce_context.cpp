@@ -1,7 +1,6 @@
-// What an experiment's work goes through: datasets, trainings and cells, each kept by its key.
+// What an experiment's work goes through: datasets and cells, kept by their keys; trainings are in reproduce_train.cpp.
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "holdfast/core/error.h"
@@ -12,7 +11,6 @@
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/reproduce.h"
-#include "holdfast/train/train_many.h"
 
 namespace holdfast {
 namespace {
@@ -31,12 +29,6 @@ Json read_kept(const std::string& path, const std::string& key) {
   const Json kept = read_json(path);
   if (kept.value("key", "") != key) input_error("{} is not what its name says; remove it and run again", path);
   return kept.at("value");
-}
-
-// The same wherever the run folder lies.
-std::string without_folder(std::string text, const std::string& folder) {
-  for (std::size_t at = text.find(folder); at != std::string::npos; at = text.find(folder)) text.erase(at, folder.size());
-  return text;
 }
 
 }  // namespace
@@ -62,27 +54,6 @@ std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::stri
   }
   datasets_.emplace_back(key, data);
   return data;
-}
-
-std::vector<TrainedModel> ExperimentContext::train(const ExperimentData& data, std::vector<TrainOptions> options,
-                                                   const std::string& label) {
-  std::vector<TrainedModel> trained(options.size());
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    const std::string settings = to_json(resolved(data.data, options[i])).dump();
-    trained[i].key = data.key + "; " + without_folder(settings, folders_.models + "/");
-    options[i].folder = folders_.models + "/" + hashed(trained[i].key);
-    options[i].device = device;
-    options[i].threads = threads;
-    (file_exists(options[i].folder + "/model.safetensors") ? models_kept_ : trained_) += 1;
-  }
-  std::vector<TrainResult> results = train_many(data.data, options, threads, label);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    trained[i].result = std::move(results[i]);
-    auto model = make_model(trained[i].result.network.to(device), data.data.schema.layout);
-    model->set_name(options[i].recipe);
-    trained[i].model = std::move(model);
-  }
-  return trained;
 }
 
 std::vector<Json> ExperimentContext::compute(const std::string& label, const std::vector<Job>& jobs) {

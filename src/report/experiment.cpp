@@ -24,11 +24,13 @@ struct TextTable {
   std::vector<std::vector<std::string>> rows;
 };
 
-// Shares with three digits; anything large with four that count.
+// Shares with three digits; what is large or tiny with those that count.
 std::string number(const Json& value) {
   if (!value.is_number()) return "-";
   const double plain = value.get<double>();
-  return std::abs(plain) < 10 ? fmt::format("{:.3f}", plain) : fmt::format("{:.4g}", plain);
+  const double size = std::abs(plain);
+  if (size > 0 && size < 5e-4) return fmt::format("{:.1e}", plain);
+  return size < 10 ? fmt::format("{:.3f}", plain) : fmt::format("{:.4g}", plain);
 }
 
 std::string with_interval(const Json& value, const char* key = "value") {

@@ -72,23 +72,29 @@ TEST(ExperimentContext, ADatasetThatIsNotThereIsANote) {
   EXPECT_NE(context.notes()[0].find("gtsrb is left out"), std::string::npos);
 }
 
-TEST(ExperimentContext, ATrainedNetworkIsReadAgainAndAnotherSeedIsNot) {
+TEST(ExperimentContext, TrainedNetworksAreReadAgainWithTheirResults) {
   const TempFolder folder;
-  const TrainOptions options{.architecture = "mlp(hidden=4)", .epochs = 2};
+  TrainOptions first{.architecture = "mlp(hidden=4)", .epochs = 2}, second = first, third = first;
+  second.seed = 1;
+  third.seed = 2;
   ExperimentContext context = context_in(folder.path());
   const auto data = context.dataset("synthetic(samples=60)");
-  const TrainedModel trained = context.train(*data, {options}, "train").front();
+  const std::vector<TrainedModel> trained = context.train(*data, {first, second}, "train");
   ExperimentContext again = context_in(folder.path());
-  const auto same_data = again.dataset("synthetic(samples=60)");
-  TrainOptions other = options;
-  other.seed = 1;
-  const std::vector<TrainedModel> both = again.train(*same_data, {options, other}, "train");
-  EXPECT_EQ(again.facts().at("models"), (Json{{"trained", 1}, {"kept", 1}}));
-  EXPECT_EQ(both[0].key, trained.key);
-  EXPECT_NE(both[1].key, trained.key);
+  const std::vector<TrainedModel> read = again.train(*again.dataset("synthetic(samples=60)"), {first, second}, "train");
+  EXPECT_EQ(again.facts().at("models"), (Json{{"trained", 0}, {"kept", 2}}));
   const at::Tensor inputs = data->data.inputs.slice(0, 0, 5);
-  EXPECT_TRUE(at::equal(both[0].model->logits(inputs), trained.model->logits(inputs)));
-  EXPECT_FALSE(at::equal(both[1].model->logits(inputs), trained.model->logits(inputs)));
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(read[i].key, trained[i].key);
+    EXPECT_TRUE(at::equal(read[i].model->logits(inputs), trained[i].model->logits(inputs)));
+    EXPECT_EQ(read[i].result.history.size(), 2U);
+    EXPECT_EQ(read[i].result.test->auc.mean, trained[i].result.test->auc.mean);
+  }
+  EXPECT_FALSE(at::equal(read[0].model->logits(inputs), read[1].model->logits(inputs)));
+  // In another stack the same training is another network, by its rounding: it is not taken for this one.
+  const std::vector<TrainedModel> other = again.train(*data, {first, third}, "train");
+  EXPECT_NE(other[0].key, trained[0].key);
+  EXPECT_TRUE(at::allclose(other[0].model->logits(inputs), trained[0].model->logits(inputs), 1e-3, 1e-4));
 }
 
 TEST(Experiments, AGroupThatIsNotKnownIsRefused) {

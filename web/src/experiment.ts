@@ -15,7 +15,11 @@ const LEVELS: [keyof ResultValue, string, string][] = [
   ["specific", "specific", "where the value lies between another sample's map (0) and the own (1)"],
 ];
 
-const digits = (value: number) => (Math.abs(value) < 10 ? value.toFixed(3) : value.toPrecision(4));
+function digits(value: number): string {
+  const size = Math.abs(value);
+  if (size > 0 && size < 5e-4) return value.toExponential(1);
+  return size < 10 ? value.toFixed(3) : value.toPrecision(4);
+}
 const text = (value: number | null | undefined) => (value == null ? "–" : digits(value));
 const withInterval = (mean: number | null, low: number | null, high: number | null) =>
   low == null || high == null ? text(mean) : `${text(mean)} [${text(low)}, ${text(high)}]`;

@@ -93,7 +93,8 @@ struct ExperimentData {
 };
 
 struct TrainedModel {
-  std::string key;  // of the dataset and of all that decides the weights
+  std::string key;   // of the dataset and of all that decides the weights
+  std::string file;  // of the weights
   std::shared_ptr<const Model> model;
   TrainResult result;
 };
@@ -135,8 +136,8 @@ class ExperimentContext {
   // Null, and a note in the result, where the dataset's files are not there. Loaded once.
   std::shared_ptr<const ExperimentData> dataset(const std::string& call, std::uint64_t split_seed = 0, std::int64_t fold = 0);
 
-  // Trains what is not in the models folder yet (train_many.h); in the order of `options`, whose folder, device, threads and
-  // progress are set here. The models are on the context's device.
+  // Trains what is not in the models folder yet, side by side and in stacks where that is faster (reproduce_train.cpp); in the
+  // order of `options`, whose folder, device, threads and progress are set here. The models are on the context's device.
   std::vector<TrainedModel> train(const ExperimentData& data, std::vector<TrainOptions> options, const std::string& label);
 
   // The jobs' results in their order: those kept from before, the others computed side by side. Numbers are as read back from the
@@ -154,6 +155,10 @@ class ExperimentContext {
   Json facts() const;
 
  private:
+  // Groups of positions in `options` that are trained together.
+  void train_missing(const Dataset& dataset, const std::vector<TrainOptions>& options,
+                     const std::vector<std::vector<std::size_t>>& groups, const std::string& label);
+
   Folders folders_;
   std::vector<std::pair<std::string, std::shared_ptr<const ExperimentData>>> datasets_;
   std::vector<std::string> notes_;

@@ -23,6 +23,7 @@ struct Count {
   std::vector<double> widths;  // upper minus lower, over the gap
 
   void add(const Json& thickness, const Json& bounds) {
+    if (thickness.at("parts").empty() || bounds.at("parts").empty()) return;  // a constant network
     const std::vector<double> values = numbers(thickness.at("values")), errors = numbers(thickness.at("parts").at("error"));
     const std::vector<double> lower = numbers(bounds.at("values")), upper = numbers(bounds.at("parts").at("upper")),
                               gaps = numbers(bounds.at("parts").at("gap"));

@@ -13,12 +13,13 @@ Setting table_setting(const ExperimentContext& context, const std::string& datas
   return {.dataset = dataset,
           .encoding = encoding,
           .call = dropped ? call + "(drop_first=true)" : call,
+          .batch_size = dataset == "COMPAS" ? 128 : 512,  // about 30 to 60 steps an epoch
           .epochs = context.by_scale(6, 300, 300),
           .short_epochs = context.by_scale(4, 40, 60),
           .mm_pairs = dropped && dataset == "COMPAS" ? 6 : 0,  // 14 features: k pairs would reach rank 16
           .steps = context.by_scale(60, 1000, 1000),
-          .samples = context.by_scale(24, 300, 1000),
-          .choice_samples = context.by_scale(16, 150, 300),
+          .samples = context.by_scale(24, 200, 1000),
+          .choice_samples = context.by_scale(16, 100, 300),
           .members = context.by_scale(2, 5, 5)};
 }
 
@@ -101,6 +102,10 @@ std::string Setting::er() const {
 
 std::string Setting::mse() const {
   return fmt::format("mse(steps={})", steps);
+}
+
+std::string strong_attack(const ExperimentContext& context) {
+  return context.scale == Scale::kFull ? "gauntlet" : "gauntlet(effort=light)";
 }
 
 std::vector<Setting> settings(const ExperimentContext& context, Which which) {

@@ -43,7 +43,7 @@ class Table2 final : public Experiment {
                        [&](const Member& member) { return attack_cell(setting, member, attack, select, context.seed); });
       };
       const Cells er = attacked(setting.er(), Select::kLast);
-      const Cells strong = setting.tabular ? attacked("gauntlet", Select::kWorst) : Cells{};
+      const Cells strong = setting.tabular ? attacked(strong_attack(context), Select::kWorst) : Cells{};
       const Cells thick = compute(context, setting.name() + ": thickness", entries,
                                   [&](const Member& member) { return thickness_job(context, setting, member); });
       Ordering by_er{.setting = setting}, by_strong{.setting = setting}, by_thickness{.setting = setting};

@@ -58,8 +58,7 @@ class Table4 final : public Experiment {
         Value again = attacked_value(all.again[i], context.seed);
         random.published = published("random_state", one.paper, setting.dataset);
         again.published = published("retrained", one.paper, setting.dataset);
-        table.add({setting.name(), one.name},
-                  {random, again, over_seeds(all.kept[i]), plain_value(all.again[i], "auc", context.seed)});
+        table.add({setting.name(), one.name}, {random, again, over_seeds(all.kept[i]), test_auc(all.entries[i])});
         if (one.name == "R2ET\\H") {
           no_h.push_back(again.value);
           kept.push_back(defined_mean(all.kept[i]));
@@ -87,7 +86,7 @@ class Table4 final : public Experiment {
         TrainOptions training = r2et::training(setting, one, all.entries.back().weights, std::min(kEpochs, setting.epochs),
                                                member.trained.result.options.seed);
         training.learning_rate /= 10;
-        training.retrain = {.from = member.trained.result.options.folder + "/model.safetensors", .top_k = setting.k};
+        training.retrain = {.from = member.trained.file, .top_k = setting.k};
         options.push_back(training);
       }
     }

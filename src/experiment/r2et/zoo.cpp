@@ -39,6 +39,12 @@ std::vector<std::string> choose(ExperimentContext& context, const Setting& setti
                                 const std::shared_ptr<const ExperimentData>& data, Chooser chooser) {
   std::vector<std::string> chosen(methods.size());
   const std::vector<Candidate> grid = candidates(methods, setting, context.quick());
+  if (!setting.choose) {
+    context.note(fmt::format("{}: weights are not chosen at this scale, the first of each grid is taken", setting.name()));
+    for (std::size_t i = 0; i < methods.size(); ++i) {
+      if (!grid_of(*methods[i], setting).empty()) chosen[i] = grid_of(*methods[i], setting).front();
+    }
+  }
   if (!setting.choose || grid.empty()) return chosen;
   std::vector<TrainOptions> options{training(setting, method("Vanilla"), "", setting.short_epochs, context.seed)};
   for (const Candidate& one : grid)
@@ -152,6 +158,12 @@ Job attack_cell(const Setting& setting, const Member& member, const std::string&
                     {.attack = attack, .metrics = std::move(metrics), .epsilon = setting.epsilon, .select = select}, seed);
 }
 
+Value share(Value value) {
+  if (value.low) value.low = std::max(*value.low, 0.0);
+  if (value.high) value.high = std::min(*value.high, 1.0);
+  return value;
+}
+
 std::vector<std::vector<double>> metric_values(const std::vector<Json>& cells, const char* field, std::size_t index) {
   std::vector<std::vector<double>> values;
   for (const Json& cell : cells) values.push_back(numbers(cell.at("metrics")[index].at(field)));
@@ -159,7 +171,7 @@ std::vector<std::vector<double>> metric_values(const std::vector<Json>& cells, c
 }
 
 Value attacked_value(const std::vector<Json>& cells, std::uint64_t seed, std::size_t index) {
-  Value value = over_seeds(metric_values(cells, "values", index), seed);
+  Value value = share(over_seeds(metric_values(cells, "values", index), seed));
   const auto mean_of = [&](const char* field) -> std::optional<double> {
     std::vector<double> levels;
     for (const Json& cell : cells) {
@@ -181,7 +193,14 @@ Value plain_value(const std::vector<Json>& cells, const std::string& key, std::u
     const Json& found = cell.at(key);
     by_member.push_back(numbers(found.is_array() ? found : Json::array({found})));
   }
-  return over_seeds(by_member, seed);
+  return share(over_seeds(by_member, seed));
+}
+
+Value test_auc(const Entry& entry) {
+  std::vector<double> areas;
+  for (const Member& member : entry.members)
+    areas.push_back(member.trained.result.test ? member.trained.result.test->auc.mean : std::nan(""));
+  return share(over_seeds(areas));
 }
 
 std::string verdict_of_share(double share, double holds, double in_part) {

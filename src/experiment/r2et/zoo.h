@@ -85,6 +85,9 @@ struct Entry {
 };
 CellSubject subject_of(const Setting& setting, const Member& member);
 
+// gauntlet, with a third of its effort below full scale.
+std::string strong_attack(const ExperimentContext& context);
+
 // With which attack weights are chosen: the highest P@k on the validation samples among those whose AUC there is within kAucLoss
 // of Vanilla's, all trained for short_epochs with the first seed; the highest AUC where none is.
 enum class Chooser { kEr, kGauntlet };
@@ -104,10 +107,15 @@ Cells compute(ExperimentContext& context, const std::string& label, const std::v
 // er or mse with the paper's selection (the last iterate that keeps the class), or any attack with the worst.
 Job attack_cell(const Setting& setting, const Member& member, const std::string& attack, Select select, std::uint64_t seed);
 
+// Of a number that lies in [0, 1]: its interval too.
+Value share(Value value);
+
 // A column of a table from the cells of one entry: the values of metric `index`, with chance, between and specific.
 Value attacked_value(const std::vector<Json>& cells, std::uint64_t seed, std::size_t index = 0);
-// A number, or one a sample, at `key` of each cell.
+// A number in [0, 1], or one a sample, at `key` of each cell.
 Value plain_value(const std::vector<Json>& cells, const std::string& key, std::uint64_t seed);
+// Of the whole test part.
+Value test_auc(const Entry& entry);
 std::vector<std::vector<double>> metric_values(const std::vector<Json>& cells, const char* field = "values",
                                                std::size_t index = 0);
 

@@ -1,0 +1,153 @@
+// Trainings of experiments, kept in the models folder.
+//
+// What trains as one stack (train_many.h) is trained, kept and named together: weights depend on the stack by their rounding, and
+// a run that was interrupted must end with the same bytes. Networks that are not stacked have a checkpoint of their own.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
+#include "holdfast/core/log.h"
+#include "holdfast/core/progress.h"
+#include "holdfast/core/tiles.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/experiment/reproduce.h"
+#include "holdfast/train/train_many.h"
+
+namespace holdfast {
+namespace {
+
+using Stack = std::vector<std::size_t>;  // positions of trainings that are made together
+
+// The same wherever the models folder lies.
+std::string without_folder(std::string text, const std::string& folder) {
+  for (std::size_t at = text.find(folder); at != std::string::npos; at = text.find(folder)) text.erase(at, folder.size());
+  return text;
+}
+
+bool is_stacked(const TrainOptions& options) {
+  const std::string name = parse_method_call(options.architecture).name;
+  return name == "mlp" || name == "linear";
+}
+
+// Trainings of one recipe on one architecture: seeds, or a grid of its weights.
+std::vector<Stack> grouped(const std::vector<TrainOptions>& options) {
+  std::vector<Stack> groups;
+  std::map<std::string, std::size_t> known;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    std::string name =
+        fmt::format("{} {} {}", parse_method_call(options[i].recipe).name, options[i].architecture, options[i].epochs);
+    if (!is_stacked(options[i])) name += fmt::format(" {}", i);
+    const auto [place, is_new] = known.emplace(name, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[place->second].push_back(i);
+  }
+  return groups;
+}
+
+Json quality_json(const std::optional<PredictionQuality>& quality) {
+  return quality ? to_json(*quality) : Json();
+}
+
+std::optional<PredictionQuality> read_quality(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  const auto number = [](const Json& value) { return value.is_null() ? std::nan("") : value.get<double>(); };
+  const auto interval = [&](const Json& part) {
+    return Interval{.mean = number(part.at("mean")),
+                    .low = number(part.at("low")),
+                    .high = number(part.at("high")),
+                    .count = part.at("count")};
+  };
+  return PredictionQuality{
+      .accuracy = interval(json.at("accuracy")), .auc = interval(json.at("auc")), .loss = number(json.at("loss"))};
+}
+
+void keep(const std::string& folder, const std::string& key, const TrainResult& result) {
+  make_folders(folder);
+  Json history = Json::array();
+  for (const EpochRecord& record : result.history) history.push_back(to_json(record));
+  save_network(folder + "/model.safetensors", result.network, result.architecture);
+  write_json(folder + "/result.json", {{"key", key},
+                                       {"kept_epoch", result.kept_epoch},
+                                       {"validation", quality_json(result.validation)},
+                                       {"test", quality_json(result.test)},
+                                       {"history", history}});
+}
+
+// As it was kept: a network that was just trained is read back too, so that both are the same.
+TrainResult read_kept(const std::string& folder, const TrainOptions& options) {
+  const Json json = read_json(folder + "/result.json");
+  const auto model = load_model(folder + "/model.safetensors");
+  TrainResult result{.network = *model->network(),
+                     .architecture = options.architecture,
+                     .options = options,
+                     .history = {},
+                     .kept_epoch = json.at("kept_epoch"),
+                     .validation = read_quality(json.at("validation")),
+                     .test = read_quality(json.at("test"))};
+  for (const Json& record : json.at("history")) result.history.push_back(epoch_record_from_json(record));
+  return result;
+}
+
+// result.json is written last.
+bool is_kept(const TrainOptions& options) {
+  return file_exists(options.folder + "/result.json");
+}
+
+}  // namespace
+
+std::vector<TrainedModel> ExperimentContext::train(const ExperimentData& data, std::vector<TrainOptions> options,
+                                                   const std::string& label) {
+  std::vector<TrainedModel> trained(options.size());
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    options[i].device = device;
+    options[i].threads = 1;
+    options[i].show_progress = false;
+    options[i] = resolved(data.data, options[i]);
+    trained[i].key = data.key + "; " + without_folder(to_json(options[i]).dump(), folders_.models + "/");
+  }
+  std::vector<Stack> missing;
+  for (const Stack& group : grouped(options)) {
+    std::string together;
+    for (const std::size_t i : group) together += trained[i].key + "\n";
+    bool kept = true;
+    for (const std::size_t i : group) {
+      if (group.size() > 1) trained[i].key += "; stack " + sha256_hex(as_bytes(together)).substr(0, 12);
+      options[i].folder = folders_.models + "/" + sha256_hex(as_bytes(trained[i].key)).substr(0, 24);
+      trained[i].file = options[i].folder + "/model.safetensors";
+      kept = kept && is_kept(options[i]);
+    }
+    (kept ? models_kept_ : trained_) += static_cast<std::int64_t>(group.size());
+    if (!kept) missing.push_back(group);
+  }
+  train_missing(data.data, options, missing, label);
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    trained[i].result = read_kept(options[i].folder, options[i]);
+    auto model = make_model(trained[i].result.network.to(device), data.data.schema.layout);
+    model->set_name(options[i].recipe);
+    trained[i].model = std::move(model);
+  }
+  return trained;
+}
+
+void ExperimentContext::train_missing(const Dataset& dataset, const std::vector<TrainOptions>& options,
+                                      const std::vector<std::vector<std::size_t>>& groups, const std::string& label) {
+  if (groups.empty()) return;
+  // Stacks show their own progress.
+  const bool alone = std::ranges::all_of(groups, [](const Stack& group) { return group.size() == 1; });
+  std::optional<Progress> progress;
+  if (alone) progress.emplace(label, static_cast<std::int64_t>(groups.size()), "networks");
+  for_each_tile(static_cast<std::int64_t>(groups.size()), 1, threads, [&](const Tile& tile) {
+    const Stack& group = groups[static_cast<std::size_t>(tile.index)];
+    std::vector<TrainOptions> own;
+    for (const std::size_t i : group) own.push_back(options[i]);
+    const std::vector<TrainResult> results = group.size() > 1 ? train_many(dataset, own, 1, label + ", " + own.front().recipe)
+                                                              : std::vector<TrainResult>{train_network(dataset, own.front())};
+    for (std::size_t i = 0; i < own.size(); ++i) keep(own[i].folder, own[i].recipe, results[i]);
+    if (progress) progress->advance();
+  });
+}
+
+}  // namespace holdfast

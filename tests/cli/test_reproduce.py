@@ -1,0 +1,94 @@
+"""Experiments of papers: run, interrupted, continued, kept and put on a page."""
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, interrupt
+
+DATA = os.environ.get("HOLDFAST_DATA", "")
+needs_compas = pytest.mark.skipif(
+    not (Path(DATA) / "compas").is_dir(), reason="needs HOLDFAST_DATA with compas (holdfast data fetch compas)"
+)
+
+
+def results(folder):
+    return json.loads((folder / "results.json").read_text())
+
+
+def test_an_experiment_is_described_and_a_misspelt_one_refused(holdfast):
+    assert holdfast.json("describe", "r2et/table1", "--json")["kind"] == "experiments"
+    holdfast.fails("describe", "r2et/tabel1", saying="did you mean 'r2et/table1'?")
+    holdfast.fails("reproduce", "r2et/tabel1", "--out", "run", saying=["r2et/tabel1", "did you mean 'r2et/table1'?"])
+    holdfast.fails("reproduce", "r2et/table1", "--scale", "huge", "--out", "run", saying="huge")
+    holdfast.fails("describe", "folder/model.pt", saying="there is no such file")
+
+
+def test_missing_data_is_a_note_and_no_crash(holdfast, tmp_path):
+    holdfast("reproduce", "r2et/bounds", "--out", "run", env={"HOLDFAST_DATA": str(tmp_path / "none")})
+    found = results(tmp_path / "run")
+    assert any("compas is left out" in note for note in found["notes"])
+    assert found["verdicts"] == [] and found["tables"][0]["rows"] == []
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+@needs_compas
+def test_an_interrupted_experiment_goes_on_to_the_same_bytes(holdfast, tmp_path):
+    run = ["reproduce", "r2et/bounds", "--scale", "quick", "--threads", "2"]
+    process = holdfast.start(*run, "--out", "broken")
+    deadline = time.monotonic() + 120
+    while len(list((tmp_path / "broken" / "cells").glob("*.json"))) < 25:
+        assert time.monotonic() < deadline and process.poll() is None, "the run ended before it could be interrupted"
+        time.sleep(0.01)
+    _, said = interrupt(process)
+    assert process.returncode == 3 and "run the same command again" in said
+    assert not (tmp_path / "broken" / "results.json").exists()
+
+    text = holdfast(*run, "--out", "broken").stdout
+    manifest = json.loads((tmp_path / "broken" / "manifest.json").read_text())
+    assert manifest["cells"]["kept"] >= 25 and manifest["cells"]["computed"] > 0
+    holdfast(*run[:-1], "1", "--out", "whole")
+    assert (tmp_path / "broken" / "results.json").read_bytes() == (tmp_path / "whole" / "results.json").read_bytes()
+
+    # The sound bound holds on every sample; the table says how often the printed one does.
+    found = results(tmp_path / "whole")
+    names = found["tables"][0]["columns"]
+    for row in found["tables"][0]["rows"]:
+        sound = [row["values"][names.index(name)]["value"] for name in ("below, sound", "above, sound")]
+        assert sound in ([0, 0], [None, None]), row
+    assert found["verdicts"][0]["claim"] == "R11" and "violations" in text
+
+
+@needs_compas
+def test_results_are_kept_as_small_files_that_make_a_page(holdfast, tmp_path):
+    holdfast("reproduce", "r2et/cost", "--out", "run", "--results", "results")
+    # Again: the complete run is read, and says the same.
+    holdfast("reproduce", "r2et/cost", "--out", "run", "--results", "results")
+    kept = tmp_path / "results" / "r2et"
+    assert sorted(path.name for path in kept.iterdir()) == ["cost.json", "cost.manifest.json", "verdicts.json"]
+    assert (kept / "cost.json").read_bytes() == (tmp_path / "run" / "results.json").read_bytes()
+    verdicts = json.loads((kept / "verdicts.json").read_text())
+    keys = ["claim", "says", "verdict", "number", "low", "high", "seeds", "experiment", "scale", "why"]
+    assert [list(verdict) for verdict in verdicts] == [keys]
+    holdfast("report", "results/r2et", "--out", "r2et.md")
+    page = (tmp_path / "r2et.md").read_text()
+    assert "| R7 |" in page and "`holdfast reproduce r2et/cost --scale quick --seed 0`" in page
+    vanilla = [row for row in results(tmp_path / "run")["tables"][0]["rows"] if row["keys"][1] == "Vanilla"]
+    assert all(row["values"][1]["value"] == 1 for row in vanilla)
+
+
+@pytest.mark.parametrize("paper", ["r2et", "lens"])
+def test_the_committed_page_is_made_from_the_committed_results(holdfast, tmp_path, paper):
+    kept = ROOT / "results" / paper
+    if not kept.is_dir():
+        pytest.skip(f"no results of {paper} are committed")
+    holdfast("report", kept, "--out", "page.md")
+    assert (tmp_path / "page.md").read_text() == (ROOT / "docs" / f"{paper}.md").read_text()
+    by_claim = {verdict["claim"] for verdict in json.loads((kept / "verdicts.json").read_text())}
+    for path in kept.glob("*.json"):
+        for verdict in json.loads(path.read_text()).get("verdicts", []) if path.name != "verdicts.json" else []:
+            assert verdict["claim"] in by_claim, path
+    assert not re.search(r"/(work|tmp|home)/", "".join(path.read_text() for path in kept.glob("*.json")))

@@ -1,0 +1,75 @@
+// Results of experiments as text, Markdown and a page.
+#include "holdfast/report/experiment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "holdfast/core/files.h"
+#include "holdfast/report/html.h"
+#include "support/errors.h"
+#include "support/temp_folder.h"
+
+namespace holdfast {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Json small_results() {
+  return Json::parse(R"json({"kind": "experiment", "experiment": "r2et/table9", "scale": "quick", "seed": 0, "title": "A title",
+    "paper": "Somebody, Something, 2024", "settings": {"epochs": 300},
+    "tables": [{"name": "robustness", "caption": "P@k.", "keys": ["dataset", "method"], "columns": ["P@8", "AUC"], "rows": [
+      {"keys": ["Adult", "R2ET|H"], "values": [{"value": 0.91, "low": 0.9, "high": 0.92, "n": 5, "published": 0.975, "between": 0.5},
+                                               {"value": 0.9, "low": null, "high": null, "n": 1}]},
+      {"keys": ["Adult", "linear"], "values": [{"value": 1, "low": null, "high": null, "n": 5}, {"value": null, "low": null, "high": null, "n": 0}]}]}],
+    "figures": [], "verdicts": [{"claim": "R2", "says": "it is best", "verdict": "holds in part", "number": 0.5, "low": 0.1, "high": 0.9, "seeds": 5,
+      "experiment": "r2et/table9", "scale": "quick", "why": "on half of them"}], "notes": ["BP is not public"]})json");
+}
+
+Json small_manifest() {
+  return Json::parse(
+      R"json({"holdfast": "0.1.0", "command": ["holdfast", "reproduce", "r2et/table9"], "seconds": 12.3, "started": "2026-01-31T12:00:00Z",
+    "versions": {"torch": "2.13.0"}, "hardware": {"cpu": "x", "cores": 2, "threads": 2, "device": "cpu"}})json");
+}
+
+TEST(ExperimentText, PutsThePapersNumbersAndTheLevelsBesideOurs) {
+  const std::string text = experiment_text(small_results());
+  EXPECT_THAT(text, HasSubstr("dataset  method  P@8                   paper  between    AUC"));
+  EXPECT_THAT(text, HasSubstr("R2ET|H  0.910 [0.900, 0.920]  0.975    0.500  0.900"));
+  EXPECT_THAT(text, HasSubstr("R2 holds in part (0.500 [0.100, 0.900]): it is best; on half of them"));
+  EXPECT_THAT(text, HasSubstr("note: BP is not public"));
+  EXPECT_THAT(text, Not(HasSubstr("chance")));  // no value has one
+}
+
+TEST(ResultsMarkdown, HasVerdictsFirstAndEscapesBars) {
+  const TempFolder folder;
+  const std::string kept = folder.path() + "/r2et";
+  make_folders(kept);
+  write_json(kept + "/table9.json", small_results());
+  write_json(kept + "/table9.manifest.json", small_manifest());
+  write_json(kept + "/verdicts.json", small_results().at("verdicts"));
+  const std::string page = results_markdown(kept);
+  EXPECT_LT(page.find("| R2 | it is best | holds in part | 0.500 [0.100, 0.900] | 5 | r2et/table9 (quick) |"),
+            page.find("## r2et/table9"));
+  EXPECT_THAT(page, HasSubstr("| Adult | R2ET\\|H | 0.910 [0.900, 0.920] | 0.975 | 0.500 | 0.900 |"));
+  EXPECT_THAT(page, HasSubstr("| Adult | linear | 1.000 | - | - | - |"));
+  EXPECT_THAT(page, HasSubstr("`holdfast reproduce r2et/table9`; 12 s, 2 threads (cpu), 2026-01-31, torch 2.13.0."));
+  EXPECT_EQ(page, results_markdown(kept + "/"));
+}
+
+TEST(ResultsMarkdown, AFolderWithoutResultsIsRefused) {
+  const TempFolder folder;
+  EXPECT_ERROR(results_markdown(folder.path()), kInput, "no results lie here");
+  EXPECT_ERROR(results_markdown(folder.path() + "/none"), kInput, "there is no such folder");
+}
+
+TEST(ExperimentPage, IsMadeFromTheRunsFiles) {
+  const TempFolder folder;
+  write_json(folder.path() + "/results.json", small_results());
+  write_json(folder.path() + "/manifest.json", small_manifest());
+  write_report({folder.path()}, folder.path() + "/report.html");
+  EXPECT_THAT(read_text(folder.path() + "/report.html"), HasSubstr("<title>A title</title>"));
+}
+
+}  // namespace
+}  // namespace holdfast
