@@ -53,9 +53,7 @@ MethodInfo info() {
                       InputGradient::project_option()},
           .needs = {"a chain of linear layers with relu, leaky_relu or softplus, and two classes"},
           .notes =
-              "At a large radius, or in a short training, it ends with one top k for all inputs, as a linear model has: train "
-              "for 60\n"
-              "epochs or more and look at the between level.\n"
+              "It may end with one top k for all inputs, as a linear model has: look at the between level.\n"
               "Keep the last epoch's weights (early_stopping.restore_best=false): the best AUC may be from before the ramp."};
 }
 
