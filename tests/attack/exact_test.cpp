@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Radii, Exact, testing::Values(0.03, 0.1));
 
 TEST_P(Exact, GauntletIsOptimalInAlmostAllSamples) {
   std::int64_t optimal = 0, samples = 0, moved = 0, patterns = 0;
-  for (const std::uint64_t seed : {11, 12, 13}) {
+  for (const std::uint64_t seed : {11, 12}) {
     AttackCase test = small_ball(GetParam(), seed);
     const AttackResult result = test.run("gauntlet");
     for (std::int64_t i = 0; i < kSamples; ++i) {

@@ -83,7 +83,7 @@ AttackCase random_case(std::uint64_t trial, RandomStream& stream) {
 TEST(ManyCases, WhatGauntletReturnsIsAllowed) {
   const TileThread one_thread;
   std::int64_t moved = 0;
-  for (std::uint64_t trial = 1000; trial < 1020; ++trial) {
+  for (std::uint64_t trial = 1000; trial < 1010; ++trial) {
     RandomStream stream(trial, "many cases");
     AttackCase test = random_case(trial, stream);
     test.keep(0, 5);
@@ -93,7 +93,7 @@ TEST(ManyCases, WhatGauntletReturnsIsAllowed) {
         << "trial " << trial << ", " << to_json(test.threat).dump();
     moved += found.moved;
   }
-  EXPECT_GT(moved, 20);
+  EXPECT_GT(moved, 10);
 }
 
 TEST(ManyCases, EveryReturnedInputIsAllowed) {
