@@ -8,7 +8,13 @@ failed=0
 run() { printf '\n== %s\n' "$*"; "$@" || failed=1; }
 run build/er_attack
 OMP_NUM_THREADS=2 run .venv/bin/python bench/er_authors.py build/holdfast
+run .venv/bin/python bench/gauntlet_tables.py build/holdfast
 run build/thickness
+run build/train_stack
+run build/train_step
+run .venv/bin/python bench/at_authors.py build/holdfast
+run build/lens_train
+OMP_NUM_THREADS=2 run .venv/bin/python bench/lens_attack.py build/holdfast
 run build/network_forward
 run build/explain_passes
 run build/explain_memory attribute
