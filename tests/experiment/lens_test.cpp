@@ -58,6 +58,8 @@ struct LinearCase {
     data.data.schema.classes = {"a", "b"};
     for (std::int64_t i = 0; i < 12; ++i) data.data.test.push_back(i);
     Network network = architectures().make("linear(inputs=1x4x4,classes=2)")->build(3);
+    const at::Tensor weight = network.parameters()[0].tensor;
+    weight[1].copy_(-weight[0]);  // both classes have one map
     data.data.labels = predicted_class(network.logits(data.data.inputs));
     data.data.labels[4] = 1 - data.data.labels[4].item<std::int64_t>();  // misclassified
     data.data.labels[7] = 1 - data.data.labels[7].item<std::int64_t>();
