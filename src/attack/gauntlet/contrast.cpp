@@ -7,7 +7,7 @@
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kRounds = 2, kWalks = 20, kSteps = 40, kLongSteps = 120, kNumber = 300;
+constexpr std::int64_t kRounds = 2, kWalks = 20, kSteps = 40, kLongRounds = 3, kLongSteps = 120, kNumber = 300;
 
 class Contrast final : public Component {
  public:
@@ -15,7 +15,7 @@ class Contrast final : public Component {
   bool fits(const Arena& arena) const override { return arena.gradients && arena.k < arena.features; }
 
   void run(Arena& arena) override {
-    const std::int64_t rounds = arena.scaled(kRounds);
+    const std::int64_t rounds = arena.scaled(arena.small ? kRounds : kLongRounds);
     for (std::int64_t i = 0; i < rounds; ++i) {
       const Ledger::Owners owners = arena.rows(arena.small ? kWalks : 1);
       if (owners.empty()) return;
