@@ -1,4 +1,6 @@
 // lens/fig8: natural, PGD and IG-SUM-NORM training under the three measures.
+#include <cmath>
+
 #include "cells.h"
 #include "charts.h"
 #include "experiments.h"
@@ -105,6 +107,7 @@ class Fig8 final : public Experiment {
       for (std::size_t i = 1; i < one.subjects.size(); ++i) {
         for (const std::string& measure : shown(one.setting)) {
           const Value difference = difference_of(groups[one.groups[i]], measure, groups[one.groups[0]], measure, context.seed);
+          if (std::isnan(difference.value)) continue;
           why += fmt::format("{}, {}, {}: {}. ", one.setting.name, one.subjects[i].training, measure, words(difference));
           higher += difference.low.value_or(difference.value) > 0 ? 1 : 0;
           ++all;

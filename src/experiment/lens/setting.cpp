@@ -129,8 +129,10 @@ std::shared_ptr<const ExperimentData> data_of(ExperimentContext& context, const 
 }
 
 std::vector<std::int64_t> rows_of(const ExperimentData& data, const Setting& setting) {
-  std::vector<std::int64_t> rows = data.data.test.empty() ? data.data.rows("all") : data.data.test;
-  rows.resize(std::min(rows.size(), static_cast<std::size_t>(setting.images)));
+  const std::vector<std::int64_t> all = data.data.test.empty() ? data.data.rows("all") : data.data.test;
+  const std::size_t count = std::min(all.size(), static_cast<std::size_t>(setting.images));
+  std::vector<std::int64_t> rows;
+  for (std::size_t i = 0; i < count; ++i) rows.push_back(all[i * all.size() / count]);
   return rows;
 }
 

@@ -39,7 +39,7 @@ Json to_json(const Setting& setting);
 
 // The dataset with as many training samples as the setting uses; null where its files are missing.
 std::shared_ptr<const ExperimentData> data_of(ExperimentContext& context, const Setting& setting);
-// The first `images` test samples.
+// `images` test samples, spread over all of them: some datasets lie in the order of their classes.
 std::vector<std::int64_t> rows_of(const ExperimentData& data, const Setting& setting);
 
 // A trained or published network, one for each seed.
