@@ -89,7 +89,8 @@ Json collected_verdicts(const std::string& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string path = entry.path().string();
     if (!ends_with(path, ".json") || ends_with(path, ".manifest.json") || entry.path().filename() == "verdicts.json") continue;
-    for (const Json& verdict : read_json(path).at("verdicts")) all.push_back(verdict);
+    const Json results = read_json(path);
+    for (const Json& verdict : results.at("verdicts")) all.push_back(verdict);
   }
   const auto order = [](const Json& verdict) {
     const std::string claim = verdict.at("claim");

@@ -170,7 +170,8 @@ std::string experiment_text(const Json& results) {
 
 std::string results_markdown(const std::string& folder) {
   const std::vector<std::string> names = result_files(folder);
-  const std::string paper = std::filesystem::path(folder).lexically_normal().filename().string();
+  const std::filesystem::path plain = std::filesystem::path(folder).lexically_normal();
+  const std::string paper = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
   std::string text = fmt::format(
       "# {0}: claims and results\n\nThis page is made from `results/{0}` by `holdfast report results/{0} --out docs/{0}.md`; do "
       "not edit "

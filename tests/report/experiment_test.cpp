@@ -34,7 +34,7 @@ Json small_manifest() {
 
 TEST(ExperimentText, PutsThePapersNumbersAndTheLevelsBesideOurs) {
   const std::string text = experiment_text(small_results());
-  EXPECT_THAT(text, HasSubstr("dataset  method  P@8                   paper  between    AUC"));
+  EXPECT_THAT(text, HasSubstr("dataset  method                   P@8  paper  between    AUC"));
   EXPECT_THAT(text, HasSubstr("R2ET|H  0.910 [0.900, 0.920]  0.975    0.500  0.900"));
   EXPECT_THAT(text, HasSubstr("R2 holds in part (0.500 [0.100, 0.900]): it is best; on half of them"));
   EXPECT_THAT(text, HasSubstr("note: BP is not public"));

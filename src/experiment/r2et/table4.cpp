@@ -58,7 +58,7 @@ class Table4 final : public Experiment {
         Value again = attacked_value(all.again[i], context.seed);
         random.published = published("random_state", one.paper, setting.dataset);
         again.published = published("retrained", one.paper, setting.dataset);
-        table.add({setting.name(), one.name}, {random, again, over_seeds(all.kept[i]), test_auc(all.entries[i])});
+        table.add({setting.name(), one.name}, {random, again, share(over_seeds(all.kept[i])), test_auc(all.entries[i])});
         if (one.name == "R2ET\\H") {
           no_h.push_back(again.value);
           kept.push_back(defined_mean(all.kept[i]));
