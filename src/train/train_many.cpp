@@ -24,7 +24,7 @@ namespace holdfast {
 namespace {
 
 // More networks than this are cut into several stacks, whatever the number of threads: results must not depend on it.
-constexpr std::size_t kLargestStack = 8;
+constexpr std::size_t kLargestStack = 10;
 
 std::vector<Network> starting_networks(const std::vector<TrainOptions>& options) {
   std::vector<Network> networks;
@@ -220,23 +220,29 @@ std::string stack_key(const Dataset& dataset, const TrainOptions& options) {
 
 using Together = std::vector<std::size_t>;  // positions of trainings that are one stack
 
+// Equal parts, at least two where that leaves no network alone: one for each of two cores.
+void cut(const Together& all, std::vector<Together>& stacks) {
+  const std::size_t fewest = all.size() < 4 ? 1 : 2;
+  const std::size_t parts = std::max(fewest, (all.size() + kLargestStack - 1) / kLargestStack);
+  for (std::size_t i = 0; i < parts; ++i) {
+    const auto at = [&](std::size_t part) { return all.begin() + static_cast<std::ptrdiff_t>(part * all.size() / parts); };
+    stacks.emplace_back(at(i), at(i + 1));
+  }
+}
+
 std::vector<Together> grouped(const Dataset& dataset, const std::vector<TrainOptions>& options) {
   std::map<std::string, Together> same;
-  std::vector<Together> groups;
+  std::vector<Together> stacks;
   for (std::size_t i = 0; i < options.size(); ++i) {
     const std::string key = stack_key(dataset, options[i]);
     if (key.empty()) {
-      groups.push_back({i});
-      continue;
+      stacks.push_back({i});
+    } else {
+      same[key].push_back(i);
     }
-    Together& group = same[key];
-    group.push_back(i);
-    if (group.size() == kLargestStack) groups.push_back(std::exchange(group, {}));
   }
-  for (auto& [key, group] : same) {
-    if (!group.empty()) groups.push_back(std::move(group));
-  }
-  return groups;
+  for (const auto& [key, all] : same) cut(all, stacks);
+  return stacks;
 }
 
 std::int64_t steps_of(const Dataset& dataset, const TrainOptions& options) {
