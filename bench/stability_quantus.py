@@ -7,8 +7,7 @@ sample and 1 % at all (relative changes of map elements near zero are rounding i
 tests/parity/test_quantus.py asks for 1e-4). Then both draw their own
 points; medians of rounds that alternate between the two. Quantus gets whole batches and a saliency without overhead; with its
 default batches of 64 it takes longer on the MLP. Speed = Quantus' time on one thread / ours. Exits 1 when scores differ or a
-speed is below its limit. On the MLP the passes that relative input stability needs, alone and bare, are a 28th of Quantus'
-time, so its limit is lower.
+speed is below its limit.
 """
 
 import os

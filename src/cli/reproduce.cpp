@@ -60,7 +60,7 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
       "holdfast reproduce r2et/bounds --scale quick --out runs/bounds");
   command->add_option("EXPERIMENT", flags->experiment, "One of `holdfast list experiments`, or a group of them: r2et")
       ->required();
-  command->add_option("--scale", flags->scale, "quick: minutes; cpu: an hour or two; full: the paper's setting, for a GPU")
+  command->add_option("--scale", flags->scale, "quick: minutes; cpu: hours; full: the paper's setting, for a GPU")
       ->check(CLI::IsMember({"quick", "cpu", "full"}))
       ->capture_default_str();
   command->add_option("--out", flags->out, "Run folder; an interrupted run in it goes on. A group has a folder in it for each")

@@ -28,7 +28,7 @@ namespace holdfast {
 
 enum class Scale {
   kQuick,  // shows that all of it works: under 3 minutes on 2 cores
-  kCpu,    // what a CPU can do in an hour or two; what is reduced is said in the result
+  kCpu,    // what a CPU can do in hours; what is reduced is said in the result
   kFull,   // the paper's setting, for a GPU
 };
 Scale parse_scale(const std::string& text);  // "quick", "cpu", "full"; throws kUsage
