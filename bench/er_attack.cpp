@@ -4,12 +4,9 @@
 //     cnn_chen, 25 images          at most 1.05 times
 //
 // Both sides are first shown to walk the same iterates; times are medians of interleaved rounds, of processor time.
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
-
-#include <time.h>
 
 #include <fmt/core.h>
 
@@ -18,6 +15,7 @@
 #include "holdfast/core/rng.h"
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
+#include "timing.h"
 
 namespace holdfast {
 namespace {
@@ -121,23 +119,6 @@ struct Bare {
   }
 };
 
-// Of the processor, on this thread: other programs do not count.
-double seconds(const std::function<void()>& work) {
-  const auto now = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  };
-  const double start = now();
-  work();
-  return now() - start;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // The same iterates: a ReLU boundary may be crossed a step earlier or later by rounding, in a handful of samples.
 void check_same(const Subject& subject, const AttackResult& walked, const at::Tensor& expected) {
   std::int64_t whole = 0, apart = 0;
@@ -175,9 +156,9 @@ bool run(const Subject& subject) {
   const ExplainTask clean{.model = *model, .inputs = task.inputs, .targets = task.targets, .sample_ids = task.sample_ids};
   std::vector<double> ours, around, theirs;
   for (int round = 0; round < subject.rounds; ++round) {
-    ours.push_back(seconds([&] { (void)attack->run(task); }));
-    around.push_back(3 * seconds([&] { (void)explainer->attribute(clean); }));
-    theirs.push_back(seconds([&] {
+    ours.push_back(thread_seconds([&] { (void)attack->run(task); }));
+    around.push_back(3 * thread_seconds([&] { (void)explainer->attribute(clean); }));
+    theirs.push_back(thread_seconds([&] {
                        for (std::int64_t i = 0; i < subject.steps; ++i) (void)bare.gradient(subject.inputs);
                      }) /
                      static_cast<double>(subject.steps));

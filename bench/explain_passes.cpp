@@ -4,7 +4,6 @@
 // The plain side takes its points in batches of the size that suits it best, found by trying. Maps are compared before anything
 // is timed; times are medians of interleaved rounds.
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/explainer.h"
+#include "timing.h"
 
 namespace holdfast {
 namespace {
@@ -89,17 +89,6 @@ at::Tensor bare(const Subject& subject, const at::Tensor& targets, std::int64_t 
   return x * sum;
 }
 
-double seconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 at::Tensor true_maps(const Explanation& explanation) {
   std::vector<std::int64_t> shape(static_cast<std::size_t>(explanation.maps.dim()), 1);
   shape[0] = explanation.maps.size(0);
@@ -120,7 +109,7 @@ bool compare(const Subject& subject, const std::string& call, std::int64_t steps
   double quickest = 1e30;
   for (std::int64_t some = 16; steps > 0 && some <= 16384 && some <= subject.inputs.size(0) * steps; some *= 2) {
     std::vector<double> times;
-    for (int i = 0; i < 3; ++i) times.push_back(seconds([&] { (void)bare(subject, targets, steps, some); }));
+    for (int i = 0; i < 3; ++i) times.push_back(wall_seconds([&] { (void)bare(subject, targets, steps, some); }));
     if (median(times) < quickest) quickest = median(times), rows = some;
     if (median(times) > 2 * quickest) break;
   }
@@ -130,8 +119,8 @@ bool compare(const Subject& subject, const std::string& call, std::int64_t steps
 
   std::vector<double> ours, theirs;
   for (int round = 0; round < subject.rounds; ++round) {
-    ours.push_back(seconds([&] { (void)explainer->attribute(task); }));
-    theirs.push_back(seconds([&] { (void)bare(subject, targets, steps, rows); }));
+    ours.push_back(wall_seconds([&] { (void)explainer->attribute(task); }));
+    theirs.push_back(wall_seconds([&] { (void)bare(subject, targets, steps, rows); }));
   }
   const double ratio = median(ours) / median(theirs);
   fmt::print("{:26} {:32} {:9.2f} ms, bare passes {:9.2f} ms ({} rows at a time): {:.3f} times (limit {})\n", subject.name, call,

@@ -9,8 +9,6 @@
 #include <functional>
 #include <vector>
 
-#include <time.h>
-
 #include <fmt/core.h>
 
 #include "holdfast/core/error.h"
@@ -20,6 +18,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/model.h"
 #include "holdfast/train/objective.h"
+#include "timing.h"
 
 namespace holdfast {
 namespace {
@@ -99,22 +98,6 @@ void bare_passes(const Subject& subject, std::int64_t points, std::int64_t rows,
   }
 }
 
-double seconds(const std::function<void()>& work) {
-  const auto now = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  };
-  const double start = now();
-  work();
-  return now() - start;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 int run() {
   Subject subject;
   const auto objective =
@@ -138,10 +121,10 @@ int run() {
   std::vector<double> ours;
   std::vector<std::vector<double>> theirs(3);
   for (int round = 0; round < kRounds; ++round) {
-    ours.push_back(seconds([&] { (void)step(); }));
+    ours.push_back(thread_seconds([&] { (void)step(); }));
     for (std::size_t i = 0; i < theirs.size(); ++i) {
       const std::int64_t rows = std::vector<std::int64_t>{50, 125, 500}[i];
-      theirs[i].push_back(seconds([&] {
+      theirs[i].push_back(thread_seconds([&] {
         for (std::int64_t k = 0; k < kInnerSteps; ++k) bare_passes(subject, kInnerPoints, rows, /*by_weights=*/false);
         bare_passes(subject, kPoints, rows, /*by_weights=*/true);
       }));

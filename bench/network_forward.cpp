@@ -4,7 +4,6 @@
 // ratio is that of the medians over all turns.
 //     bench/network_forward [turns]
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -14,6 +13,7 @@
 #include <torch/torch.h>
 
 #include "holdfast/model/model.h"
+#include "timing.h"
 
 namespace {
 
@@ -83,14 +83,10 @@ void copy_weights(const Network& network, nn::Module& module) {
 }
 
 double seconds(const std::function<at::Tensor()>& forward, int repeats) {
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < repeats; ++i) forward();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / repeats;
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
+  return wall_seconds([&] {
+           for (int i = 0; i < repeats; ++i) forward();
+         }) /
+         repeats;
 }
 
 bool compare(const std::string& name, const std::function<at::Tensor()>& ours, const std::function<at::Tensor()>& theirs,

@@ -4,7 +4,6 @@
 // The bare side has its points ready, takes the batch that suits it best and drops the gradients it makes; the measure's
 // arithmetic is first shown to give the thickness of all pairs one by one. Times are medians of interleaved rounds.
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/measure/measure.h"
+#include "timing.h"
 
 namespace holdfast {
 namespace {
@@ -61,23 +61,12 @@ void bare_passes(const Mlp& mlp, const at::Tensor& points, const at::Tensor& tar
   }
 }
 
-double seconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // The batch at which the bare passes are fastest.
 std::int64_t best_rows(const Mlp& mlp, const at::Tensor& points, const at::Tensor& targets) {
   std::int64_t best = 0;
   double least = 1e300;
   for (const std::int64_t rows : {1024, 2048, 4096, 8192, 16384, 65536}) {
-    const double time = seconds([&] { bare_passes(mlp, points, targets, rows); });
+    const double time = wall_seconds([&] { bare_passes(mlp, points, targets, rows); });
     if (time < least) least = time, best = rows;
   }
   return best;
@@ -139,10 +128,10 @@ int run() {
   const std::int64_t rows = best_rows(mlp, points, classes);
   std::vector<double> ours, theirs;
   for (int round = 0; round < kRounds; ++round) {
-    ours.push_back(seconds([&] {
+    ours.push_back(wall_seconds([&] {
       for (std::int64_t begin = 0; begin < kSamples; begin += kTile) (void)measure->run(task(begin, begin + kTile));
     }));
-    theirs.push_back(seconds([&] { bare_passes(mlp, points, classes, rows); }));
+    theirs.push_back(wall_seconds([&] { bare_passes(mlp, points, classes, rows); }));
   }
   const double ratio = median(ours) / median(theirs);
   fmt::print("thickness of {} samples {:.3f} s, bare passes in batches of {} {:.3f} s: {:.3f} times (limit {})\n", kSamples,

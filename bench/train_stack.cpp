@@ -4,7 +4,6 @@
 // Networks of the stack are first shown to end as they do alone. Times are medians of interleaved rounds. The gain is that of
 // small batches, where a step is mostly dispatch: the larger the batch, the more of it is arithmetic that a stack does not save.
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/train/train_many.h"
+#include "timing.h"
 
 namespace holdfast {
 namespace {
@@ -32,17 +32,6 @@ TrainOptions one(std::uint64_t seed, const std::string& objective) {
           .show_progress = false};
 }
 
-double seconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 double largest_difference(const Network& a, const Network& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.parameters().size(); ++i) {
@@ -54,8 +43,8 @@ double largest_difference(const Network& a, const Network& b) {
 bool compare(const char* what, const Dataset& dataset, const std::vector<TrainOptions>& many, int threads, double limit) {
   std::vector<double> together, alone;
   for (int round = 0; round < kRounds; ++round) {
-    together.push_back(seconds([&] { (void)train_many(dataset, many, threads); }));
-    alone.push_back(seconds([&] { (void)train_network(dataset, many.front()); }));
+    together.push_back(wall_seconds([&] { (void)train_many(dataset, many, threads); }));
+    alone.push_back(wall_seconds([&] { (void)train_network(dataset, many.front()); }));
   }
   const double ratio = median(together) / median(alone);
   fmt::print("{}: {:.3f} s, one network {:.3f} s: {:.2f} times (limit {})\n", what, median(together), median(alone), ratio,

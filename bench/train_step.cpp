@@ -4,12 +4,9 @@
 //     same             at most 2.5 times a step of plain cross-entropy
 //
 // Both sides are first shown to give the same loss and gradients; times are medians of interleaved rounds, of processor time.
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
-
-#include <time.h>
 
 #include <fmt/core.h>
 
@@ -19,6 +16,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/model.h"
 #include "holdfast/train/objective.h"
+#include "timing.h"
 
 namespace holdfast {
 namespace {
@@ -70,22 +68,6 @@ struct Bare {
   }
 };
 
-double seconds(const std::function<void()>& work) {
-  const auto now = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  };
-  const double start = now();
-  work();
-  return now() - start;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 struct Contest {
   std::string name, rival;
   std::function<at::Tensor()> own_loss, rival_loss;
@@ -105,8 +87,8 @@ bool run(const Contest& contest, const std::vector<at::Tensor>& parameters) {
     for (int i = 0; i < kSteps; ++i) (void)step(loss);
   };
   for (int round = 0; round < kRounds; ++round) {
-    ours.push_back(seconds([&] { many(contest.own_loss); }) / kSteps);
-    theirs.push_back(seconds([&] { many(contest.rival_loss); }) / kSteps);
+    ours.push_back(thread_seconds([&] { many(contest.own_loss); }) / kSteps);
+    theirs.push_back(thread_seconds([&] { many(contest.rival_loss); }) / kSteps);
   }
   const double own = median(ours), rival = median(theirs);
   fmt::print("{} {:.3f} ms a step, {} {:.3f} ms: {:.3f} times (limit {})\n", contest.name, own * 1e3, contest.rival, rival * 1e3,

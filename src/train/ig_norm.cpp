@@ -3,41 +3,25 @@
 // Chen, Wu, Rastogi, Liang, Jha, "Robust Attribution Regularization", NeurIPS 2019: IG-NORM. Samples and their path's points
 // share one pass; where batch statistics or dropout are in the network, CE(x) has a pass of its own.
 #include "holdfast/core/torch.h"
-#include "inner_maximum.h"
 #include "methods.h"
-#include "path_penalty.h"
+#include "path_objective.h"
 
 namespace holdfast {
 namespace {
-
-std::vector<OptionSpec> options_of() {
-  std::vector<OptionSpec> options{{"weight", 1.0, at_least(0), "of the penalty"}};
-  for (auto& part : {InnerMaximum::options(), path_options()}) options.insert(options.end(), part.begin(), part.end());
-  return options;
-}
 
 const MethodInfo kInfo{
     .name = "ig_norm",
     .summary = "cross-entropy with a penalty on the loss's integrated gradients to the worst point of a ball",
     .citation = "Chen et al., Robust Attribution Regularization, NeurIPS 2019",
-    .options = options_of(),
+    .options = PathObjective::options_with({"weight", 1.0, at_least(0), "of the penalty"}),
     .presets =
         chen_presets({{}, {}, {{"inner_path_steps", std::int64_t{5}}}, {{"inner_path_steps", std::int64_t{5}}, {"weight", 0.1}}}),
     .needs = {"gradients of gradients"},
     .notes = "The worst point is the one with the largest penalty. robust_accuracy in the history is that at this point."};
 
-class IgNorm final : public Objective {
+class IgNorm final : public PathObjective {
  public:
-  explicit IgNorm(const Options& options)
-      : Objective(options.canonical(), {"weight"}),
-        weight_(options.real("weight")),
-        inner_(InnerMaximum::of(options)),
-        inner_path_{.steps = options.integer("inner_path_steps"), .memory = options.integer("memory") << 20},
-        path_{.steps = options.integer("path_steps"), .memory = options.integer("memory") << 20} {}
-
-  std::vector<Term> terms(double) const override {
-    return {{.name = "ce"}, {.name = "penalty", .weight = weight_}, {.name = "robust_accuracy", .weight = 0}};
-  }
+  explicit IgNorm(const Options& options) : PathObjective(options, {"weight"}) {}
 
   std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const override {
     const Path inner(trainee, batch, inner_path_);
@@ -49,11 +33,6 @@ class IgNorm final : public Objective {
     const at::Tensor logits = settings.with_start ? path.start_logits : trainee.training_logits(batch.inputs, batch.seed);
     return {cross_entropies(logits, batch.labels), path.penalty, hits(path.end_logits, batch.labels)};
   }
-
- private:
-  double weight_;
-  InnerMaximum inner_;
-  Path::Settings inner_path_, path_;
 };
 
 }  // namespace

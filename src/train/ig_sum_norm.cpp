@@ -4,41 +4,26 @@
 // gradients is CE(x') - CE(x)). The path ends at x', so CE(x') is read off its last point; where batch statistics or dropout are
 // in the network, it has a pass of its own.
 #include "holdfast/core/torch.h"
-#include "inner_maximum.h"
 #include "methods.h"
-#include "path_penalty.h"
+#include "path_objective.h"
 
 namespace holdfast {
 namespace {
-
-std::vector<OptionSpec> options_of() {
-  std::vector<OptionSpec> options{
-      {"weight", 0.1, at_least(0), "of the penalty, in the loss and in what the worst point maximises"}};
-  for (auto& part : {InnerMaximum::options(), path_options()}) options.insert(options.end(), part.begin(), part.end());
-  return options;
-}
 
 const MethodInfo kInfo{
     .name = "ig_sum_norm",
     .summary = "adversarial training with a penalty on the loss's integrated gradients to the worst point",
     .citation = "Chen et al., Robust Attribution Regularization, NeurIPS 2019",
-    .options = options_of(),
+    .options = PathObjective::options_with(
+        {"weight", 0.1, at_least(0), "of the penalty, in the loss and in what the worst point maximises"}),
     .presets =
         chen_presets({{}, {}, {{"inner_path_steps", std::int64_t{5}}, {"weight", 1.0}}, {{"inner_path_steps", std::int64_t{5}}}}),
     .needs = {"gradients of gradients"}};
 
-class IgSumNorm final : public Objective {
+class IgSumNorm final : public PathObjective {
  public:
-  explicit IgSumNorm(const Options& options)  // its weight changes the worst point: it is no weight alone
-      : Objective(options.canonical()),
-        weight_(options.real("weight")),
-        inner_(InnerMaximum::of(options)),
-        inner_path_{.steps = options.integer("inner_path_steps"), .memory = options.integer("memory") << 20},
-        path_{.steps = options.integer("path_steps"), .memory = options.integer("memory") << 20} {}
-
-  std::vector<Term> terms(double) const override {
-    return {{.name = "ce"}, {.name = "penalty", .weight = weight_}, {.name = "robust_accuracy", .weight = 0}};
-  }
+  explicit IgSumNorm(const Options& options)
+      : PathObjective(options, {}) {}  // its weight changes the worst point: it is no weight alone
 
   std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const override {
     const Path inner(trainee, batch, inner_path_);
@@ -51,11 +36,6 @@ class IgSumNorm final : public Objective {
     const at::Tensor logits = trainee.modes_differ() ? trainee.training_logits(moved, batch.seed) : path.end_logits;
     return {cross_entropies(logits, batch.labels), path.penalty, hits(logits, batch.labels)};
   }
-
- private:
-  double weight_;
-  InnerMaximum inner_;
-  Path::Settings inner_path_, path_;
 };
 
 }  // namespace
