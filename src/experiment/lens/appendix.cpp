@@ -17,12 +17,6 @@ const MethodInfo kInfo{.name = "lens/appendix",
                        .summary = "LENS-objective attack, other attacks, explainers and rank correlations; Proposition 3",
                        .citation = kPaper};
 
-struct Case {
-  Setting setting;
-  std::shared_ptr<const ExperimentData> data;
-  Subject subject;
-};
-
 struct Cell {
   const Case* of;
   std::string explainer, attack;  // as shown
@@ -37,15 +31,8 @@ class Appendix final : public Experiment {
 
   ExperimentResult run(ExperimentContext& context) const override {
     ExperimentResult result{.title = "The appendix: other attacks, explainers and correlations", .paper = kPaper};
-    std::vector<Case> cases;
-    for (const char* name : {"mnist", "fashion_mnist"}) {
-      Case one{.setting = setting(context, name), .data = {}, .subject = {}};
-      one.data = data_of(context, one.setting);
-      if (!one.data) continue;
-      one.subject = subjects(context, one.setting, *one.data, {"natural"}).front();
-      result.settings[name] = to_json(one.setting);
-      cases.push_back(std::move(one));
-    }
+    const std::vector<Case> cases =
+        trained_cases(context, {setting(context, "mnist"), setting(context, "fashion_mnist")}, {"natural"}, result.settings);
     Plan plan;
     const std::vector<Cell> cells = planned(cases, plan);
     const std::vector<Group> groups = plan.run(context, "appendix");
@@ -72,7 +59,7 @@ class Appendix final : public Experiment {
     for (const Case& one : cases) {
       const auto add = [&](const auto& explainer, const auto& attack) {
         cells.push_back({&one, explainer.first, attack.first,
-                         plan.add(one.subject, *one.data,
+                         plan.add(one.subjects.front(), *one.data,
                                   {.rows = rows_of(*one.data, one.setting),
                                    .explainer = explainer.second,
                                    .attack = attack.second,
@@ -216,7 +203,7 @@ class Appendix final : public Experiment {
       const Dataset& data = one.data->data;
       const std::vector<std::int64_t> rows = rows_of(*one.data, one.setting);
       const auto explainer = explainers().make(integrated_gradients(one.setting));
-      const ExplainedBatch explained = explain_all({.model = *one.subject.seeds.front().model,
+      const ExplainedBatch explained = explain_all({.model = *one.subjects.front().seeds.front().model,
                                                     .explainer = *explainer,
                                                     .schema = data.schema,
                                                     .inputs = data.inputs_of(rows),

@@ -19,12 +19,6 @@ const MethodInfo kInfo{.name = "lens/beyond",
                        .citation = {},
                        .options = {{"effort", "light", one_of({"light", "standard", "heavy"}), "of gauntlet"}}};
 
-struct Case {
-  Setting setting;
-  std::shared_ptr<const ExperimentData> data;
-  std::vector<Subject> subjects;
-};
-
 // One training and explainer: groups by measure, for the paper's attacks and for gauntlet.
 struct Row {
   const Case* of;
@@ -60,24 +54,12 @@ class Beyond final : public Experiment {
 
   ExperimentResult run(ExperimentContext& context) const override {
     ExperimentResult result{.title = "Under stronger attacks, and a training of our own", .paper = kPaper};
-    std::vector<Case> cases;
-    for (const char* name : {"mnist", "fashion_mnist"}) {
-      if (std::string(name) == "fashion_mnist" && context.scale != Scale::kFull)
-        continue;  // the trainings alone would take hours
-      Case one{.setting = setting(context, name), .data = {}, .subjects = {}};
-      one.setting.images = context.by_scale<std::int64_t>(4, 50, 200);
-      one.data = data_of(context, one.setting);
-      if (!one.data) continue;
-      const std::vector<std::string> trainings{"natural", "pgd", "pgd_long", "ig_sum_norm", "steady_map"};
-      one.subjects = subjects(context, one.setting, *one.data, trainings);
-      result.settings[name] = to_json(one.setting);
-      for (const std::string& training : trainings) {
-        const std::string recipe = recipe_of(context, one.setting, training);
-        result.settings[name]["trainings"][training] = {{"recipe", recipe},
-                                                        {"gradient evaluations a sample", evaluations_of(recipe)}};
-      }
-      cases.push_back(std::move(one));
-    }
+    std::vector<Setting> settings{setting(context, "mnist")};
+    if (context.scale == Scale::kFull)
+      settings.push_back(setting(context, "fashion_mnist"));  // below, trainings would take hours
+    for (Setting& one : settings) one.images = context.by_scale<std::int64_t>(4, 50, 200);
+    const std::vector<Case> cases =
+        trained_cases(context, settings, {"natural", "pgd", "pgd_long", "ig_sum_norm", "steady_map"}, result.settings);
     Plan plan;
     const std::vector<Row> rows = planned(cases, plan);
     const std::vector<Group> groups = plan.run(context, "beyond");

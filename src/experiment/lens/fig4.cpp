@@ -13,13 +13,6 @@ const MethodInfo kInfo{.name = "lens/fig4",
                        .summary = "top-k, 1-LENS-prec and 1-LENS-recall of natural networks under top-t, four datasets",
                        .citation = kPaper};
 
-struct Case {
-  Setting setting;
-  std::shared_ptr<const ExperimentData> data;
-  Subject subject;
-  std::size_t group = 0;
-};
-
 double share_below(const Group& group, const std::string& measure, double limit) {
   const std::vector<double> values = pooled(group, measure);
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
@@ -34,23 +27,18 @@ class Fig4 final : public Experiment {
   ExperimentResult run(ExperimentContext& context) const override {
     ExperimentResult result{.title = "Integrated gradients of natural networks under the top-t attack (figure 4)",
                             .paper = kPaper};
-    std::vector<Case> cases;
-    for (const char* name : {"mnist", "fashion_mnist", "gtsrb", "flower"}) {
-      Case one{.setting = setting(context, name), .data = {}, .subject = {}};
-      one.data = data_of(context, one.setting);
-      if (!one.data) continue;
-      one.subject = subjects(context, one.setting, *one.data, {"natural"}).front();
-      result.settings[name] = to_json(one.setting);
-      cases.push_back(std::move(one));
-    }
+    std::vector<Case> cases = trained_cases(
+        context,
+        {setting(context, "mnist"), setting(context, "fashion_mnist"), setting(context, "gtsrb"), setting(context, "flower")},
+        {"natural"}, result.settings);
     Plan plan;
     for (Case& one : cases) {
-      one.group = plan.add(one.subject, *one.data,
-                           {.rows = rows_of(*one.data, one.setting),
-                            .explainer = integrated_gradients(one.setting),
-                            .attack = top_t(one.setting),
-                            .epsilon = one.setting.epsilon,
-                            .measures = measures(one.setting)});
+      one.groups = {plan.add(one.subjects.front(), *one.data,
+                             {.rows = rows_of(*one.data, one.setting),
+                              .explainer = integrated_gradients(one.setting),
+                              .attack = top_t(one.setting),
+                              .epsilon = one.setting.epsilon,
+                              .measures = measures(one.setting)})};
     }
     const std::vector<Group> groups = plan.run(context, "fig4");
     result.tables = {values_table(context, cases, groups), adjusted_table(context, cases, groups), shares_table(cases, groups)};
@@ -74,12 +62,13 @@ class Fig4 final : public Experiment {
                       .columns = {"top-k", "1-LENS-prec", "1-LENS-recall", "test accuracy"}};
     for (const Case& one : cases) {
       std::vector<Value> values;
-      for (const std::string& measure : shown(one.setting)) values.push_back(value_of(groups[one.group], measure, context.seed));
+      for (const std::string& measure : shown(one.setting))
+        values.push_back(value_of(groups[one.groups.front()], measure, context.seed));
       if (one.setting.k == 100 && one.setting.name != "gtsrb") {
         values[0].published = 0.40;
         values[1].published = 0.90;
       }
-      values.push_back(accuracy_of(one.subject));
+      values.push_back(accuracy_of(one.subjects.front()));
       table.add({one.setting.name, std::to_string(one.setting.k)}, std::move(values));
     }
     return table;
@@ -94,7 +83,7 @@ class Fig4 final : public Experiment {
     for (const Case& one : cases) {
       std::vector<Value> values;
       for (const std::string& measure : shown(one.setting))
-        values.push_back(adjusted_of(groups[one.group], measure, context.seed));
+        values.push_back(adjusted_of(groups[one.groups.front()], measure, context.seed));
       table.add({one.setting.name}, std::move(values));
     }
     return table;
@@ -106,11 +95,11 @@ class Fig4 final : public Experiment {
                       .keys = {"dataset"},
                       .columns = {"below 0.5", "below 0.8", "below 0.9", "misclassified, left out"}};
     for (const Case& one : cases) {
-      const auto count = static_cast<std::int64_t>(pooled(groups[one.group], precision(one.setting, 1)).size());
+      const auto count = static_cast<std::int64_t>(pooled(groups[one.groups.front()], precision(one.setting, 1)).size());
       std::vector<Value> values;
       for (const double limit : {0.5, 0.8, 0.9})
-        values.push_back({.value = share_below(groups[one.group], precision(one.setting, 1), limit), .count = count});
-      values.push_back({.value = static_cast<double>(excluded_of(groups[one.group]))});
+        values.push_back({.value = share_below(groups[one.groups.front()], precision(one.setting, 1), limit), .count = count});
+      values.push_back({.value = static_cast<double>(excluded_of(groups[one.groups.front()]))});
       table.add({one.setting.name}, std::move(values));
     }
     return table;
@@ -133,7 +122,7 @@ class Fig4 final : public Experiment {
     std::string why;
     Value number;
     for (const Case& one : cases) {
-      const Group& group = groups[one.group];
+      const Group& group = groups[one.groups.front()];
       const Value plain = value_of(group, top_k(one.setting), context.seed),
                   near = value_of(group, precision(one.setting, 1), context.seed);
       const Value recalled = value_of(group, recall(one.setting, 1), context.seed);
@@ -165,7 +154,7 @@ class Fig4 final : public Experiment {
         "Read as: the share of samples whose 1-LENS-prec falls below one half, on the worst dataset; the paper does not say how "
         "it counts. ";
     for (const Case& one : cases) {
-      const double share = share_below(groups[one.group], precision(one.setting, 1), 0.5);
+      const double share = share_below(groups[one.groups.front()], precision(one.setting, 1), 0.5);
       if (std::isnan(share)) continue;
       worst = std::max(worst, share);
       why += fmt::format("{}: {:.3f}. ", one.setting.name, share);
@@ -178,7 +167,7 @@ class Fig4 final : public Experiment {
   }
 
   static std::int64_t seeds_of(const std::vector<Case>& cases) {
-    return cases.empty() ? 0 : static_cast<std::int64_t>(cases.front().subject.seeds.size());
+    return cases.empty() ? 0 : static_cast<std::int64_t>(cases.front().subjects.front().seeds.size());
   }
 };
 

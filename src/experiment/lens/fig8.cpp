@@ -14,33 +14,15 @@ const MethodInfo kInfo{.name = "lens/fig8",
                        .citation = kPaper,
                        .notes = "Flower as in the paper; MNIST and Fashion-MNIST beside it."};
 
-struct Case {
-  Setting setting;
-  std::shared_ptr<const ExperimentData> data;
-  std::vector<Subject> subjects;  // natural, pgd, ig_sum_norm
-  std::vector<std::size_t> groups = {};
-};
-
 class Fig8 final : public Experiment {
  public:
   explicit Fig8(const Options& options) : Experiment(options.canonical()) {}
 
   ExperimentResult run(ExperimentContext& context) const override {
     ExperimentResult result{.title = "Robust training under three measures (figure 8)", .paper = kPaper};
-    std::vector<Case> cases;
-    for (const char* name : {"flower", "mnist", "fashion_mnist"}) {
-      Case one{.setting = setting(context, name), .data = {}, .subjects = {}};
-      one.data = data_of(context, one.setting);
-      if (!one.data) continue;
-      one.subjects = subjects(context, one.setting, *one.data, {"natural", "pgd", "ig_sum_norm"});
-      result.settings[name] = to_json(one.setting);
-      for (const Subject& subject : one.subjects) {
-        const std::string recipe = recipe_of(context, one.setting, subject.training);
-        result.settings[name]["trainings"][subject.training] = {{"recipe", recipe},
-                                                                {"gradient evaluations a sample", evaluations_of(recipe)}};
-      }
-      cases.push_back(std::move(one));
-    }
+    std::vector<Case> cases =
+        trained_cases(context, {setting(context, "flower"), setting(context, "mnist"), setting(context, "fashion_mnist")},
+                      {"natural", "pgd", "ig_sum_norm"}, result.settings);
     Plan plan;
     for (Case& one : cases) {
       for (const Subject& subject : one.subjects) {

@@ -200,6 +200,23 @@ std::vector<Subject> subjects(ExperimentContext& context, const Setting& setting
   return result;
 }
 
+std::vector<Case> trained_cases(ExperimentContext& context, const std::vector<Setting>& settings,
+                                const std::vector<std::string>& trainings, Json& record) {
+  std::vector<Case> cases;
+  for (const Setting& setting : settings) {
+    Case one{.setting = setting, .data = data_of(context, setting)};
+    if (!one.data) continue;
+    one.subjects = subjects(context, setting, *one.data, trainings);
+    Json& entry = record[setting.name] = to_json(setting);
+    for (const std::string& training : trainings) {
+      const std::string recipe = recipe_of(context, setting, training);
+      entry["trainings"][training] = {{"recipe", recipe}, {"gradient evaluations a sample", evaluations_of(recipe)}};
+    }
+    cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
 Subject published(const ExperimentContext& context, const std::string& training, const std::string& model) {
   TrainedModel loaded;
   loaded.key = model;
