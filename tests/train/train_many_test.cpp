@@ -51,6 +51,23 @@ TEST(TrainMany, ANetworkInAStackEndsAsItWouldAlone) {
   }
 }
 
+// A grid: every network of the stack has its own weights.
+TEST(TrainMany, WeightsOfTheTermsAreEachNetworksOwn) {
+  const Dataset dataset = two_clouds();
+  std::vector<TrainOptions> all;
+  for (const char* gap : {"0", "0.5", "4"}) {
+    all.push_back(quick(3));
+    all.back().objective = std::string("r2et(top_k=2,curvature=0,gap=") + gap + ")";
+  }
+  const std::vector<TrainResult> together = train_many(dataset, all, 1);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const TrainResult alone = train_network(dataset, all[i]);
+    expect_close(together[i].network, alone.network, 1e-4);
+    EXPECT_NEAR(together[i].history.back().loss, alone.history.back().loss, 1e-4);
+  }
+  EXPECT_FALSE(at::allclose(together[0].network.parameters()[0].tensor, together[2].network.parameters()[0].tensor, 1e-2, 1e-2));
+}
+
 // A mixture: two shapes that stack, one that does not, in one call and in their order.
 TEST(TrainMany, WhatDoesNotStackTrainsAlone) {
   const Dataset dataset = two_clouds();
