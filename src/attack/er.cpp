@@ -28,7 +28,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kErInfo{
     .name = "er",
     .summary = "gradient attack that lowers the gaps between the top k features and the others",
     .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -83,7 +83,7 @@ class Er final : public GradientAttack {
 }  // namespace
 
 void add_er(Registry<Attack>& registry) {
-  registry.add<Er>(kInfo);
+  registry.add<Er>(kErInfo);
 }
 
 }  // namespace holdfast

@@ -42,7 +42,7 @@ std::vector<std::unique_ptr<Component>> components() {
 
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kGauntletInfo{
     .name = "gauntlet",
     .summary = "worst of a few diverse attacks, without parameters: the strongest there is",
     .options = {{"effort", "standard", one_of({"light", "standard", "heavy"}), "how much work: a third, one, four times"},
@@ -130,7 +130,7 @@ class Gauntlet final : public Attack {
 }  // namespace
 
 void add_gauntlet(Registry<Attack>& registry) {
-  registry.add<Gauntlet>(kInfo);
+  registry.add<Gauntlet>(kGauntletInfo);
 }
 
 }  // namespace holdfast

@@ -6,6 +6,7 @@
 #include <limits>
 #include <tuple>
 
+#include "holdfast/core/clock.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/finite.h"
@@ -157,7 +158,7 @@ void Ledger::begin_component(std::string name) {
 
 void Ledger::close_component() {
   if (components_.empty()) return;
-  components_.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - component_start_).count();
+  components_.back().seconds = seconds_since(component_start_);
 }
 
 void Ledger::charge(std::int64_t evaluations) {

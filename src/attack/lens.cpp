@@ -20,14 +20,14 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "lens",
-                       .summary = "gradient attack that lowers the share of the neighbourhood of the clean top t features",
-                       .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
-                       .options = with_walk_options({{"t", 0, at_least(0), "features that are attacked; 0: the metric's k"},
-                                                     {"w", 1, at_least(0), "radius of the neighbourhood"}},
-                                                    {.surrogate = "softplus"}),
-                       .presets = lens_presets(/*with_t=*/true),
-                       .needs = {"gradients of gradients", "layers, unless surrogate=none"}};
+const MethodInfo kLensInfo{.name = "lens",
+                           .summary = "gradient attack that lowers the share of the neighbourhood of the clean top t features",
+                           .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
+                           .options = with_walk_options({{"t", 0, at_least(0), "features that are attacked; 0: the metric's k"},
+                                                         {"w", 1, at_least(0), "radius of the neighbourhood"}},
+                                                        {.surrogate = "softplus"}),
+                           .presets = lens_presets(/*with_t=*/true),
+                           .needs = {"gradients of gradients", "layers, unless surrogate=none"}};
 
 class Lens final : public GradientAttack {
  public:
@@ -58,7 +58,7 @@ class Lens final : public GradientAttack {
 }  // namespace
 
 void add_lens(Registry<Attack>& registry) {
-  registry.add<Lens>(kInfo);
+  registry.add<Lens>(kLensInfo);
 }
 
 }  // namespace holdfast

@@ -17,12 +17,12 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "mass_center",
-                       .summary = "gradient attack that pushes the map's centre of mass away",
-                       .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks is Fragile, AAAI 2019",
-                       .options = with_walk_options({}, {.start = "near", .surrogate = "softplus"}),
-                       .presets = lens_presets(/*with_t=*/false),
-                       .needs = {"images", "gradients of gradients", "layers, unless surrogate=none"}};
+const MethodInfo kMassCenterInfo{.name = "mass_center",
+                                 .summary = "gradient attack that pushes the map's centre of mass away",
+                                 .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks is Fragile, AAAI 2019",
+                                 .options = with_walk_options({}, {.start = "near", .surrogate = "softplus"}),
+                                 .presets = lens_presets(/*with_t=*/false),
+                                 .needs = {"images", "gradients of gradients", "layers, unless surrogate=none"}};
 
 class Center final : public Descent {
  public:
@@ -77,7 +77,7 @@ class MassCenter final : public GradientAttack {
 }  // namespace
 
 void add_mass_center(Registry<Attack>& registry) {
-  registry.add<MassCenter>(kInfo);
+  registry.add<MassCenter>(kMassCenterInfo);
 }
 
 }  // namespace holdfast

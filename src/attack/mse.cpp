@@ -16,7 +16,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kMseInfo{
     .name = "mse",
     .summary = "gradient attack that moves the whole map as far as possible",
     .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -68,7 +68,7 @@ class Mse final : public GradientAttack {
 }  // namespace
 
 void add_mse(Registry<Attack>& registry) {
-  registry.add<Mse>(kInfo);
+  registry.add<Mse>(kMseInfo);
 }
 
 }  // namespace holdfast

@@ -23,7 +23,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kMultiInfo{
     .name = "multi",
     .summary = "gradient attack that lowers the gaps around rank k all at once, by their shortest common gradient",
     .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024; Désidéri, C. R. Acad. Sci. 350, 2012",
@@ -122,7 +122,7 @@ class Multi final : public GradientAttack {
 }  // namespace
 
 void add_multi(Registry<Attack>& registry) {
-  registry.add<Multi>(kInfo);
+  registry.add<Multi>(kMultiInfo);
 }
 
 }  // namespace holdfast

@@ -14,7 +14,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kRandomInfo{
     .name = "random",
     .summary = "worst of many random points in the ball, or on its surface",
     .options = {{"samples", 300, at_least(1), "points tried for each input; 300 cost as much as 100 steps of er"},
@@ -56,7 +56,7 @@ class Random final : public Attack {
 }  // namespace
 
 void add_random(Registry<Attack>& registry) {
-  registry.add<Random>(kInfo);
+  registry.add<Random>(kRandomInfo);
 }
 
 }  // namespace holdfast

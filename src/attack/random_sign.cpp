@@ -19,7 +19,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kRandomSignInfo{
     .name = "random_sign",
     .summary = "worst of many points whose elements all moved up or down by chance",
     .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
@@ -74,7 +74,7 @@ class RandomSign final : public Attack {
 }  // namespace
 
 void add_random_sign(Registry<Attack>& registry) {
-  registry.add<RandomSign>(kInfo);
+  registry.add<RandomSign>(kRandomSignInfo);
 }
 
 }  // namespace holdfast

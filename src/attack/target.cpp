@@ -19,7 +19,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kTargetInfo{
     .name = "target",
     .summary = "gradient attack that raises the map inside a region",
     .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks is Fragile, AAAI 2019",
@@ -91,7 +91,7 @@ class Target final : public GradientAttack {
 }  // namespace
 
 void add_target(Registry<Attack>& registry) {
-  registry.add<Target>(kInfo);
+  registry.add<Target>(kTargetInfo);
 }
 
 }  // namespace holdfast

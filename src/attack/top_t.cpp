@@ -19,13 +19,13 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "top_t",
-                       .summary = "gradient attack that lowers the share of the clean top t features",
-                       .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks is Fragile, AAAI 2019",
-                       .options = with_walk_options({{"t", 0, at_least(0), "features that are attacked; 0: the metric's k"}},
-                                                    {.surrogate = "softplus"}),
-                       .presets = lens_presets(/*with_t=*/true),
-                       .needs = {"gradients of gradients", "layers, unless surrogate=none"}};
+const MethodInfo kTopTInfo{.name = "top_t",
+                           .summary = "gradient attack that lowers the share of the clean top t features",
+                           .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks is Fragile, AAAI 2019",
+                           .options = with_walk_options({{"t", 0, at_least(0), "features that are attacked; 0: the metric's k"}},
+                                                        {.surrogate = "softplus"}),
+                           .presets = lens_presets(/*with_t=*/true),
+                           .needs = {"gradients of gradients", "layers, unless surrogate=none"}};
 
 class TopT final : public GradientAttack {
  public:
@@ -51,7 +51,7 @@ class TopT final : public GradientAttack {
 }  // namespace
 
 void add_top_t(Registry<Attack>& registry) {
-  registry.add<TopT>(kInfo);
+  registry.add<TopT>(kTopTInfo);
 }
 
 }  // namespace holdfast

@@ -18,7 +18,7 @@
 namespace holdfast::cli {
 namespace {
 
-struct Flags {
+struct AttackCommand {
   CommonFlags common;
   SubjectFlags subject;
   AttackFlags attack;
@@ -58,7 +58,7 @@ Json sample_json(const CellResult& result, const at::Tensor& before, const at::T
   return json;
 }
 
-Json result_json(const Flags& flags, const CellTask& task, const CellResult& result, const Assessment& assessment) {
+Json result_json(const AttackCommand& flags, const CellTask& task, const CellResult& result, const Assessment& assessment) {
   const at::Tensor before = predicted_class(result.logits);
   const at::Tensor after = predicted_class(result.moved_logits);
   const at::Tensor norms = task.threat.distance(result.perturbed, task.inputs);
@@ -167,7 +167,7 @@ void write_all(const std::string& folder, std::vector<Found>& found) {
   write_files(folder, found.back().result, found.back().json);
 }
 
-void run(const Flags& flags) {
+void run(const AttackCommand& flags) {
   flags.common.apply();
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.attack.explainers.back());
   const std::unique_ptr<Attack> attack = attacks().make(flags.attack.attacks.back());
@@ -231,7 +231,7 @@ void run(const Flags& flags) {
 }  // namespace
 
 void add_attack(CLI::App& app, Outcome&) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<AttackCommand>();
   CLI::App* command = add_command(
       app, "attack", "Moves the explanation while the prediction stays",
       "holdfast attack --model mlp:examples/model.safetensors --inputs examples/inputs.npy --attack er --norm l2 --epsilon 0.5 "

@@ -19,7 +19,7 @@
 namespace holdfast::cli {
 namespace {
 
-struct Flags {
+struct AuditCommand {
   CommonFlags common;
   SubjectFlags subject;
   AttackFlags attack;
@@ -44,7 +44,7 @@ std::vector<Gate> parsed(const std::vector<std::string>& texts) {
   return gates;
 }
 
-Request from_config(const Flags& flags) {
+Request from_config(const AuditCommand& flags) {
   std::vector<std::string> overrides = flags.set;
   if (flags.given("--seed")) overrides.push_back(fmt::format("seed={}", flags.common.seed));
   AuditConfig config = read_audit_config(Config::load(flags.config, overrides));
@@ -57,7 +57,7 @@ Request from_config(const Flags& flags) {
           [&flags, config, device] { return prepare_audit(config, flags.out, flags.common.tiles(), device); }};
 }
 
-Trial trial_of(const Flags& flags) {
+Trial trial_of(const AuditCommand& flags) {
   const AttackFlags& attack = flags.attack;
   return {.explainers = attack.explainers,
           .attacks = attack.attacks,
@@ -70,7 +70,7 @@ Trial trial_of(const Flags& flags) {
           .select = attack.parsed_select()};
 }
 
-AuditPlan plan_from_flags(const Flags& flags) {
+AuditPlan plan_from_flags(const AuditCommand& flags) {
   const Subject subject = load_subject(flags.subject, flags.common.torch_device(), /*allow_non_finite=*/true);
   AuditData data{.name = flags.subject.inputs,
                  .inputs = subject.inputs,
@@ -91,7 +91,7 @@ AuditPlan plan_from_flags(const Flags& flags) {
   return plan;
 }
 
-Request from_flags(const Flags& flags) {
+Request from_flags(const AuditCommand& flags) {
   if (flags.subject.model.empty() || flags.subject.inputs.empty())
     usage_error("audit: give a CONFIG.toml, or --model and --inputs");
   if (!flags.given("--epsilon")) usage_error("audit: --epsilon is required without a CONFIG.toml");
@@ -107,7 +107,7 @@ Request from_flags(const Flags& flags) {
 }
 
 // What a configuration says itself cannot be said by a flag too.
-void refuse_flags_beside_config(const Flags& flags) {
+void refuse_flags_beside_config(const AuditCommand& flags) {
   for (const char* flag :
        {"--model", "--inputs",    "--targets", "--schema",           "--baseline",  "--background", "--labels",
         "--title", "--explainer", "--attack",  "--metric",           "--measure",   "--norm",       "--epsilon",
@@ -117,7 +117,7 @@ void refuse_flags_beside_config(const Flags& flags) {
   }
 }
 
-Json results_of(const Flags& flags, const Request& request, const Outcome& outcome) {
+Json results_of(const AuditCommand& flags, const Request& request, const Outcome& outcome) {
   if (run_is_complete(flags.out)) {
     log_info("{} holds this run already, complete", flags.out);
     Json results = read_json(flags.out + "/results.json");
@@ -132,7 +132,7 @@ Json results_of(const Flags& flags, const Request& request, const Outcome& outco
   return run_audit(plan, flags.out);
 }
 
-int run(const Flags& flags, const Outcome& outcome) {
+int run(const AuditCommand& flags, const Outcome& outcome) {
   flags.common.apply();
   if (!flags.config.empty()) refuse_flags_beside_config(flags);
   const Request request = flags.config.empty() ? from_flags(flags) : from_config(flags);
@@ -148,7 +148,7 @@ int run(const Flags& flags, const Outcome& outcome) {
 }  // namespace
 
 void add_audit(CLI::App& app, Outcome& outcome) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<AuditCommand>();
   CLI::App* command = add_command(
       app, "audit", "Attacks the explanations of one model or several, and reports; exit code 1 when a gate is not met",
       "holdfast audit --model mlp:examples/model.safetensors --inputs examples/inputs.npy --schema examples/schema.json "

@@ -18,7 +18,7 @@
 namespace holdfast::cli {
 namespace {
 
-struct Flags {
+struct DataCommand {
   std::string name, out, part = "test";
   std::optional<double> correlation;
   std::int64_t samples = 0;
@@ -59,7 +59,7 @@ std::string place(Origin origin, const std::string& found) {
   return "built in";
 }
 
-void run_list(const Flags& flags) {
+void run_list(const DataCommand& flags) {
   const LoadContext context;
   std::vector<std::vector<std::string>> rows;
   Json listing = Json::array();
@@ -93,14 +93,14 @@ Source source_of(const std::string& name) {
   return source;
 }
 
-void run_fetch(const Flags& flags) {
+void run_fetch(const DataCommand& flags) {
   if (flags.quiet) set_log_level(LogLevel::kWarning);
   for (const FetchedFile& file : fetch_dataset(flags.name, source_of(flags.name), data_folder())) {
     std::printf("%s  %s\n", file.path.c_str(), file.origin.empty() ? "was here" : ("from " + file.origin).c_str());
   }
 }
 
-void run_check(const Flags& flags) {
+void run_check(const DataCommand& flags) {
   const Source source = source_of(flags.name);
   const DatasetCheck check = check_dataset(source, data_folder());
   const auto missing = [](const FileCheck& file) { return file.state == FileCheck::State::kMissing; };
@@ -128,7 +128,7 @@ std::vector<std::vector<std::int64_t>> neighbors_by_correlation(const Dataset& d
   return correlation_neighbors({rows.const_data_ptr<double>(), count}, layout.features(), threshold);
 }
 
-void run_schema(const Flags& flags) {
+void run_schema(const DataCommand& flags) {
   std::optional<NewFolders> folders;
   if (!flags.out.empty()) folders.emplace(prepare_output_file(flags.out));
   const Dataset data = load_dataset(flags.name);
@@ -142,7 +142,7 @@ void run_schema(const Flags& flags) {
 }
 
 // What `explain`, `attack` and `measure` read.
-void run_export(const Flags& flags) {
+void run_export(const DataCommand& flags) {
   if (flags.samples < 0) usage_error("--samples {}: must be 0 or more", flags.samples);
   const Dataset data = load_dataset(flags.name);
   std::vector<std::int64_t> rows = data.rows(flags.part);
@@ -158,7 +158,7 @@ void run_export(const Flags& flags) {
 }  // namespace
 
 void add_data(CLI::App& app, Outcome&) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<DataCommand>();
   CLI::App* command = add_command(app, "data", "Shows, fetches, checks, describes and exports datasets", "holdfast data list");
   command->require_subcommand(1);
 

@@ -13,7 +13,7 @@
 namespace holdfast::cli {
 namespace {
 
-struct Flags {
+struct DescribeCommand {
   std::string name;
   bool json = false;
 };
@@ -37,7 +37,7 @@ void print_method(const std::string& kind, const MethodInfo& info) {
   std::printf("\n");
 }
 
-void run_model(const Flags& flags) {
+void run_model(const DescribeCommand& flags) {
   const std::unique_ptr<Model> model = load_model(flags.name);
   if (!flags.json) {
     std::printf("%s\n", model->describe().c_str());
@@ -65,7 +65,7 @@ bool looks_like_path(const std::string& name) {
   return std::none_of(infos.begin(), infos.end(), [&](const MethodInfo* info) { return info->name.starts_with(group); });
 }
 
-void run(const Flags& flags) {
+void run(const DescribeCommand& flags) {
   if (flags.name.find(':') != std::string::npos || file_exists(flags.name)) return run_model(flags);
   if (looks_like_path(flags.name)) input_error("{}: there is no such file", flags.name);
   const std::string wanted = parse_method_call(flags.name).name;
@@ -91,7 +91,7 @@ void run(const Flags& flags) {
 }  // namespace
 
 void add_describe(CLI::App& app, Outcome&) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<DescribeCommand>();
   CLI::App* command = add_command(app, "describe", "Says what a method does and takes, or what a model file is and can do",
                                   "holdfast describe er");
   command->add_option("NAME", flags->name, "A method, a TorchScript file or ARCHITECTURE:weights.safetensors")->required();

@@ -14,7 +14,7 @@
 namespace holdfast::cli {
 namespace {
 
-struct Flags {
+struct ExplainCommand {
   CommonFlags common;
   SubjectFlags subject;
   std::string explainer = "saliency", out, png;
@@ -34,7 +34,7 @@ Json summary(const at::Tensor& values) {
 }
 
 // What the maps are, beside --out.
-Json result_json(const Flags& flags, const Explainer& explainer, const ExplainedBatch& batch) {
+Json result_json(const ExplainCommand& flags, const Explainer& explainer, const ExplainedBatch& batch) {
   const at::Tensor targets = batch.targets.contiguous();
   return {{"model", flags.subject.model},
           {"explainer", explainer.name()},
@@ -61,7 +61,7 @@ void log_result(const Json& result) {
 }
 
 // One picture a sample: the map over its input, with the names of the features for tables.
-void write_pictures(const Flags& flags, const Subject& subject, const at::Tensor& maps) {
+void write_pictures(const ExplainCommand& flags, const Subject& subject, const at::Tensor& maps) {
   make_folders(flags.png);
   const std::int64_t count = std::min(maps.size(0), flags.png_count);
   for (std::int64_t sample = 0; sample < count; ++sample) {
@@ -71,7 +71,7 @@ void write_pictures(const Flags& flags, const Subject& subject, const at::Tensor
   log_info("{} {} in {}", count, count == 1 ? "picture" : "pictures", flags.png);
 }
 
-void run(const Flags& flags) {
+void run(const ExplainCommand& flags) {
   flags.common.apply();
   const NewFolders folders = prepare_output_file(flags.out);
   if (!flags.png.empty()) check_writable_folder(flags.png);
@@ -103,7 +103,7 @@ void run(const Flags& flags) {
 }  // namespace
 
 void add_explain(CLI::App& app, Outcome&) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ExplainCommand>();
   CLI::App* command = add_command(app, "explain", "Computes explanations",
                                   "holdfast explain --model mlp:examples/model.safetensors --inputs examples/inputs.npy "
                                   "--explainer saliency --out runs/maps.npy");

@@ -10,12 +10,12 @@
 namespace holdfast::cli {
 namespace {
 
-struct Flags {
+struct ListCommand {
   std::string kind;
   bool json = false;
 };
 
-void run(const Flags& flags) {
+void run(const ListCommand& flags) {
   Json listing = Json::object();
   for (const auto& [kind, infos] : catalogue()) {
     if (!flags.kind.empty() && flags.kind != kind) continue;
@@ -34,7 +34,7 @@ void run(const Flags& flags) {
 }  // namespace
 
 void add_list(CLI::App& app, Outcome&) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ListCommand>();
   CLI::App* command = add_command(
       app, "list",
       "Shows the explainers, attacks, metrics, measures, objectives, recipes, models, datasets and experiments there are",

@@ -10,7 +10,7 @@
 namespace holdfast::cli {
 namespace {
 
-struct Flags {
+struct MeasureCommand {
   MeasureMapsFlags maps;
   SubjectFlags subject;  // of the form with --model; its schema is both forms'
   MeasureModelFlags model;
@@ -19,7 +19,7 @@ struct Flags {
 };
 
 // Which of the two forms was meant, and that the flags are those of one.
-bool asks_for_a_model(const Flags& flags) {
+bool asks_for_a_model(const MeasureCommand& flags) {
   const bool maps = !flags.maps.original.empty() || !flags.maps.metrics.empty() || !flags.maps.labels.empty();
   if (flags.subject.model.empty()) {
     if (flags.maps.original.empty() || flags.maps.perturbed.empty())
@@ -42,7 +42,7 @@ bool asks_for_a_model(const Flags& flags) {
   return true;
 }
 
-void run(const Flags& flags) {
+void run(const MeasureCommand& flags) {
   if (asks_for_a_model(flags)) return measure_model(flags.model, flags.subject, flags.common, flags.json);
   flags.common.apply();
   measure_maps(flags.maps, flags.subject.schema, flags.model.out, flags.common, flags.json);
@@ -51,7 +51,7 @@ void run(const Flags& flags) {
 }  // namespace
 
 void add_measure(CLI::App& app, Outcome&) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<MeasureCommand>();
   CLI::App* command = add_command(
       app, "measure", "Compares two sets of maps; with --model, measures a model around its samples",
       "holdfast measure examples/original_attributions.npy examples/perturbed_attributions.npy --metric 'top_k(k=4)'");

@@ -12,13 +12,13 @@
 namespace holdfast::cli {
 namespace {
 
-struct Flags {
+struct ReportCommand {
   std::vector<std::string> runs;
   std::string out;
   bool quiet = false;
 };
 
-void run(const Flags& flags) {
+void run(const ReportCommand& flags) {
   if (flags.quiet) set_log_level(LogLevel::kWarning);
   const NewFolders folders = prepare_output_file(flags.out);
   if (flags.out.ends_with(".md")) {
@@ -34,7 +34,7 @@ void run(const Flags& flags) {
 }  // namespace
 
 void add_report(CLI::App& app, Outcome&) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReportCommand>();
   CLI::App* command = add_command(app, "report", "Makes one offline page from one run or several",
                                   "holdfast report runs/audit --out runs/report.html");
   command->add_option("RUN", flags->runs, "Run folders; for a .md page a folder of kept results, such as results/r2et")

@@ -12,14 +12,14 @@
 namespace holdfast::cli {
 namespace {
 
-struct Flags {
+struct ReproduceCommand {
   CommonFlags common;
   std::string experiment, scale = "quick", out, models, results;
   bool json = false;
 };
 
 // A group's experiments have a folder each, and share networks and cells.
-ReproduceOptions options_of(const Flags& flags, const std::string& name, bool of_group) {
+ReproduceOptions options_of(const ReproduceCommand& flags, const std::string& name, bool of_group) {
   ReproduceOptions options{.experiment = name,
                            .scale = parse_scale(flags.scale),
                            .seed = static_cast<std::uint64_t>(flags.common.seed),
@@ -35,7 +35,7 @@ ReproduceOptions options_of(const Flags& flags, const std::string& name, bool of
   return options;
 }
 
-void run(const Flags& flags) {
+void run(const ReproduceCommand& flags) {
   flags.common.apply();
   const std::vector<std::string> names = experiments_of(flags.experiment);
   const bool of_group = names.front() != flags.experiment;
@@ -54,7 +54,7 @@ void run(const Flags& flags) {
 }  // namespace
 
 void add_reproduce(CLI::App& app, Outcome& outcome) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReproduceCommand>();
   CLI::App* command = add_command(
       app, "reproduce", "Makes a table or a figure of a paper, with the paper's numbers beside ours and a verdict on its claims",
       "holdfast reproduce r2et/bounds --scale quick --out runs/bounds");

@@ -11,7 +11,7 @@
 namespace holdfast::cli {
 namespace {
 
-struct Flags {
+struct TrainCommand {
   CommonFlags common;
   std::string config, out;
   std::vector<std::string> set;
@@ -26,7 +26,7 @@ std::string percent_with_interval(const Json& quality, const char* key) {
                      value.at("high").get<double>());
 }
 
-void run(const Flags& flags) {
+void run(const TrainCommand& flags) {
   flags.common.apply();
   std::vector<std::string> overrides = flags.set;
   if (flags.seed_given) overrides.push_back(fmt::format("seed={}", flags.common.seed));
@@ -51,7 +51,7 @@ void run(const Flags& flags) {
 }  // namespace
 
 void add_train(CLI::App& app, Outcome&) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<TrainCommand>();
   CLI::App* command = add_command(app, "train", "Trains a model; called again on the same folder, it goes on where it stopped",
                                   "holdfast train configs/train_breast_cancer.toml --out runs/train");
   command->add_option("CONFIG", flags->config, "TOML file")->required();

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kRegions = 111;
 constexpr double kStoredAs = 10000;  // correlations are kept as 16-bit whole numbers of ten-thousandths
 
-const MethodInfo kInfo{
+const MethodInfo kAbideHo111Info{
     .name = "abide_ho111",
     .summary = "brain networks: autism or control (ABIDE I, 111 Harvard-Oxford regions)",
     .citation = "Craddock et al., The Neuro Bureau Preprocessing Initiative, Frontiers in Neuroinformatics, 2013",
@@ -34,7 +34,7 @@ class AbideHo111 final : public DatasetLoader {
   }
 
   Dataset load(const LoadContext& context) const override {
-    const std::string folder = require_source(kInfo.name, source(), context.folder);
+    const std::string folder = require_source(kAbideHo111Info.name, source(), context.folder);
     const std::vector<std::int64_t> labels = diagnoses(folder + "/subjects.csv");
     const std::string path = folder + "/corr_upper_1e-4_int16.npy";
     RawArray stored = read_npy(path);
@@ -67,7 +67,7 @@ class AbideHo111 final : public DatasetLoader {
 }  // namespace
 
 void add_abide_ho111(DatasetRegistry& registry) {
-  registry.add<AbideHo111>(kInfo);
+  registry.add<AbideHo111>(kAbideHo111Info);
 }
 
 }  // namespace holdfast

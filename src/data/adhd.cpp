@@ -13,10 +13,10 @@
 namespace holdfast {
 namespace {
 
-constexpr std::int64_t kRegions = 190;
+constexpr std::int64_t kAdhdRegions = 190;
 const std::vector<std::string> kSites = {"KKI", "OHSU", "Peking_1"};
 
-const MethodInfo kInfo{
+const MethodInfo kAdhdInfo{
     .name = "adhd",
     .summary = "brain networks of three sites: attention deficit or not (ADHD-200, TU format)",
     .citation =
@@ -54,7 +54,7 @@ std::map<std::int64_t, std::int64_t> regions_of_labels(const std::string& readme
   for (const auto& [label, name] : read_tu_node_names(readme)) {
     std::int64_t region = -1;
     if (name.starts_with("n_")) std::from_chars(name.data() + 2, name.data() + name.size(), region);
-    if (region < 0 || region >= kRegions) input_error("{}: '{}' is not a region n_0 to n_{}", readme, name, kRegions - 1);
+    if (region < 0 || region >= kAdhdRegions) input_error("{}: '{}' is not a region n_0 to n_{}", readme, name, kAdhdRegions - 1);
     regions[label] = region;
   }
   return regions;
@@ -69,13 +69,13 @@ at::Tensor adjacency_over_regions(const TuGraphs& graphs, const std::map<std::in
     region.push_back(found->second);
   }
   at::Tensor inputs =
-      at::zeros({static_cast<std::int64_t>(graphs.graph_labels.size()), Layout::graph(kRegions).inputs()}, at::kFloat);
+      at::zeros({static_cast<std::int64_t>(graphs.graph_labels.size()), Layout::graph(kAdhdRegions).inputs()}, at::kFloat);
   auto values = inputs.accessor<float, 2>();
   for (const auto& [from, to] : graphs.edges) {
     const std::int64_t a = region[static_cast<std::size_t>(from)], b = region[static_cast<std::size_t>(to)];
     // Both directions are listed; a region never joins itself in this layout.
     if (a != b)
-      values[graphs.node_graph[static_cast<std::size_t>(from)]][edge_index(kRegions, std::min(a, b), std::max(a, b))] = 1;
+      values[graphs.node_graph[static_cast<std::size_t>(from)]][edge_index(kAdhdRegions, std::min(a, b), std::max(a, b))] = 1;
   }
   return inputs;
 }
@@ -106,7 +106,7 @@ class Adhd final : public DatasetLoader {
   }
 
   Dataset load(const LoadContext& context) const override {
-    const std::string folder = require_source(kInfo.name, source(), context.folder);
+    const std::string folder = require_source(kAdhdInfo.name, source(), context.folder);
     std::vector<at::Tensor> inputs;
     std::vector<std::int64_t> labels;
     for (const std::string& site : kSites) {
@@ -119,7 +119,7 @@ class Adhd final : public DatasetLoader {
         labels.push_back(label == 1 ? 1 : 0);
       }
     }
-    Dataset dataset = graph_dataset(at::cat(inputs), kRegions, std::move(labels), {"-1", "1"}, {0, 1}, context);
+    Dataset dataset = graph_dataset(at::cat(inputs), kAdhdRegions, std::move(labels), {"-1", "1"}, {0, 1}, context);
     dataset.notes.emplace_back("a stand-in for the R2ET paper's ADHD graphs: 190 regions instead of 116, unweighted");
     return dataset;
   }
@@ -131,7 +131,7 @@ class Adhd final : public DatasetLoader {
 }  // namespace
 
 void add_adhd(DatasetRegistry& registry) {
-  registry.add<Adhd>(kInfo);
+  registry.add<Adhd>(kAdhdInfo);
 }
 
 }  // namespace holdfast

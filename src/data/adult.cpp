@@ -19,7 +19,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kAdultInfo{
     .name = "adult",
     .summary = "census records: income above 50,000 dollars a year or not (UCI Adult)",
     .citation = "Becker and Kohavi, Adult, UCI Machine Learning Repository, 1996, doi:10.24432/C5XW20",
@@ -158,7 +158,7 @@ class Adult final : public DatasetLoader {
   }
 
   Dataset load(const LoadContext& context) const override {
-    const std::string folder = require_source(kInfo.name, source(), context.folder);
+    const std::string folder = require_source(kAdultInfo.name, source(), context.folder);
     Part train = read(folder + "/adult.data");
     const Part test = read(folder + "/adult.test");
     const auto train_rows = static_cast<std::int64_t>(train.labels.size());
@@ -198,7 +198,7 @@ class Adult final : public DatasetLoader {
 }  // namespace
 
 void add_adult(DatasetRegistry& registry) {
-  registry.add<Adult>(kInfo);
+  registry.add<Adult>(kAdultInfo);
 }
 
 }  // namespace holdfast

@@ -7,7 +7,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kBankInfo{
     .name = "bank",
     .summary = "telephone marketing: subscribes to a term deposit or not (UCI Bank Marketing)",
     .citation =
@@ -33,7 +33,7 @@ class Bank final : public DatasetLoader {
   }
 
   Dataset load(const LoadContext& context) const override {
-    const std::string path = require_source(kInfo.name, source(), context.folder) + "/bank-additional-full.csv";
+    const std::string path = require_source(kBankInfo.name, source(), context.folder) + "/bank-additional-full.csv";
     const CsvTable csv = read_csv(path, {.separator = ';'});
     if (csv.rows.empty()) input_error("{} has no rows", path);
     const ColumnReader reader(csv, path);
@@ -68,7 +68,7 @@ class Bank final : public DatasetLoader {
 }  // namespace
 
 void add_bank(DatasetRegistry& registry) {
-  registry.add<Bank>(kInfo);
+  registry.add<Bank>(kBankInfo);
 }
 
 }  // namespace holdfast

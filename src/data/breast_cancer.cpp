@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kBreastCancerInfo{
     .name = "breast_cancer",
     .summary = "measurements of cell nuclei: malignant or benign (Wisconsin Diagnostic)",
     .citation = "Wolberg, Mangasarian, Street and Street, Breast Cancer Wisconsin (Diagnostic), UCI, 1993, doi:10.24432/C5DW2B",
@@ -46,7 +46,7 @@ class BreastCancer final : public DatasetLoader {
   }
 
   Dataset load(const LoadContext& context) const override {
-    const std::string path = require_source(kInfo.name, source(), context.folder) + "/breast_cancer.csv";
+    const std::string path = require_source(kBreastCancerInfo.name, source(), context.folder) + "/breast_cancer.csv";
     std::string text = read_text(path);
     const CsvTable heading = parse_csv(text.substr(0, text.find('\n')), {.header = false}, path);
     if (heading.rows.empty() || heading.rows[0].size() != 4)
@@ -75,7 +75,7 @@ class BreastCancer final : public DatasetLoader {
 }  // namespace
 
 void add_breast_cancer(DatasetRegistry& registry) {
-  registry.add<BreastCancer>(kInfo);
+  registry.add<BreastCancer>(kBreastCancerInfo);
 }
 
 }  // namespace holdfast

@@ -20,7 +20,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::int64_t kBatch = 10000, kBatches = 5, kSide = 32, kPixels = kSide * kSide, kValues = 3 * kPixels;
-constexpr const char* kArchive = "cifar-10-binary.tar.gz";
+constexpr const char* kCifarArchive = "cifar-10-binary.tar.gz";
 const std::vector<std::string> kClasses = {"airplane", "automobile", "bird",  "cat",  "deer",
                                            "dog",      "frog",       "horse", "ship", "truck"};
 
@@ -134,7 +134,7 @@ class Cifar10 final : public DatasetLoader {
  private:
   std::vector<Batch> read(const std::string& folder) const {
     const auto all = [](std::int64_t) { return true; };
-    if (file_exists(folder + "/" + kArchive)) return read_archive(folder + "/" + kArchive, wanted(limits_.train, all));
+    if (file_exists(folder + "/" + kCifarArchive)) return read_archive(folder + "/" + kCifarArchive, wanted(limits_.train, all));
     for (const std::string& below : {folder, folder + "/cifar-10-batches-bin"}) {
       const auto path = [&](std::int64_t number) { return below + "/" + stem(number) + ".bin"; };
       if (!file_exists(path(0))) continue;
@@ -182,7 +182,7 @@ Source Cifar10::source() const {
       {"train_lables.json", {"a3a0d804911c71de4b73015af980e237de5f82da7b1482a8efaf7adcc1722f45"}},
       {"test_lables.json", {"a5df9ed6f395827dd69906fe5ac740be70395ca9d841974d4351818628b48bb6"}}};
   return {.folder = "cifar10",
-          .files = {{.path = kArchive,
+          .files = {{.path = kCifarArchive,
                      .sha256 = {"c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
                      .url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"}},
           .alternatives = {binaries(""), binaries("cifar-10-batches-bin/"), pictures},
@@ -190,16 +190,17 @@ Source Cifar10::source() const {
           .homepage = "https://www.cs.toronto.edu/~kriz/cifar.html"};
 }
 
-const MethodInfo kInfo{.name = "cifar10",
-                       .summary = "small photographs, 32 x 32 RGB, 10 classes, 50000 + 10000 images",
-                       .citation = "Krizhevsky, \"Learning Multiple Layers of Features from Tiny Images\", 2009",
-                       .options = {train_limit_option(), test_limit_option()},
-                       .notes = "Training batches that are not there are left out; a note says how many images were used."};
+const MethodInfo kCifar10Info{
+    .name = "cifar10",
+    .summary = "small photographs, 32 x 32 RGB, 10 classes, 50000 + 10000 images",
+    .citation = "Krizhevsky, \"Learning Multiple Layers of Features from Tiny Images\", 2009",
+    .options = {train_limit_option(), test_limit_option()},
+    .notes = "Training batches that are not there are left out; a note says how many images were used."};
 
 }  // namespace
 
 void add_cifar10(DatasetRegistry& registry) {
-  registry.add<Cifar10>(kInfo);
+  registry.add<Cifar10>(kCifar10Info);
 }
 
 }  // namespace holdfast

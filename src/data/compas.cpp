@@ -11,7 +11,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kCompasInfo{
     .name = "compas",
     .summary = "criminal records: arrested again within two years or not (ProPublica)",
     .citation = "Larson, Mattu, Kirchner and Angwin, How We Analyzed the COMPAS Recidivism Algorithm, ProPublica, 2016",
@@ -46,7 +46,7 @@ class Compas final : public DatasetLoader {
   }
 
   Dataset load(const LoadContext& context) const override {
-    const std::string path = require_source(kInfo.name, source(), context.folder) + "/compas-scores-two-years.csv";
+    const std::string path = require_source(kCompasInfo.name, source(), context.folder) + "/compas-scores-two-years.csv";
     const CsvTable all = read_csv(path);
     const CsvTable csv = propublica_rows(all, path);
     if (csv.rows.empty()) input_error("{}: none of {} rows passes ProPublica's filter", path, all.rows.size());
@@ -76,7 +76,7 @@ class Compas final : public DatasetLoader {
 }  // namespace
 
 void add_compas(DatasetRegistry& registry) {
-  registry.add<Compas>(kInfo);
+  registry.add<Compas>(kCompasInfo);
 }
 
 }  // namespace holdfast

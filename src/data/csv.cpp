@@ -14,7 +14,7 @@ namespace {
 // More levels than this make a column an identifier or free text rather than a category.
 constexpr std::size_t kMostLevels = 200;
 
-const MethodInfo kInfo{
+const MethodInfo kCsvInfo{
     .name = "csv",
     .summary = "a table of your own: types inferred, or already encoded with a schema",
     .options =
@@ -161,7 +161,7 @@ class Csv final : public DatasetLoader {
 }  // namespace
 
 void add_csv(DatasetRegistry& registry) {
-  registry.add<Csv>(kInfo);
+  registry.add<Csv>(kCsvInfo);
 }
 
 }  // namespace holdfast

@@ -12,12 +12,12 @@
 namespace holdfast {
 namespace {
 
-constexpr const char* kArchive = "17flowers.tgz";
+constexpr const char* kFlowersArchive = "17flowers.tgz";
 constexpr std::int64_t kEach = 80;
-const std::vector<std::string> kClasses = {"daffodil",  "snowdrop", "lily of the valley", "bluebell",   "crocus", "iris",
+const std::vector<std::string> kFlowers = {"daffodil",  "snowdrop", "lily of the valley", "bluebell",   "crocus", "iris",
                                            "tigerlily", "tulip",    "fritillary",         "sunflower",  "daisy",  "coltsfoot",
                                            "dandelion", "cowslip",  "buttercup",          "windflower", "pansy"};
-const std::int64_t kImages = kEach * std::ssize(kClasses);
+const std::int64_t kImages = kEach * std::ssize(kFlowers);
 
 // NNNN of a path that ends in image_NNNN.jpg, when it is one of the numbers.
 std::optional<std::int64_t> number_of(const std::string& path) {
@@ -41,7 +41,7 @@ class Flowers17 final : public DatasetLoader {
     // The second checksum is of the same photographs, scaled to 128 x 128.
     const std::string reduced = "a21519515894929fe1b3767bb216aa3494ace4031f3a106b9c7ded9afed20410";
     return {.folder = "flowers17",
-            .files = {{.path = kArchive, .url = "https://www.robots.ox.ac.uk/~vgg/data/flowers/17/17flowers.tgz"}},
+            .files = {{.path = kFlowersArchive, .url = "https://www.robots.ox.ac.uk/~vgg/data/flowers/17/17flowers.tgz"}},
             .alternatives = {{{.path = "image_*.jpg", .sha256 = {reduced}, .count = kImages}},
                              {{.path = "jpg/image_*.jpg", .count = kImages}}},
             .licence = "not stated",
@@ -50,7 +50,7 @@ class Flowers17 final : public DatasetLoader {
 
   Dataset load(const LoadContext& context) const override {
     const std::string folder = require_source("flowers17", source(), context.folder);
-    const auto tree = open_tree(file_exists(folder + "/" + kArchive) ? folder + "/" + kArchive : folder);
+    const auto tree = open_tree(file_exists(folder + "/" + kFlowersArchive) ? folder + "/" + kFlowersArchive : folder);
     std::vector<std::size_t> images;
     std::vector<std::int64_t> labels;
     for (std::size_t i = 0; i < tree->size(); ++i) {
@@ -67,14 +67,14 @@ class Flowers17 final : public DatasetLoader {
           return cropped(decode_image(tree->read(images[static_cast<std::size_t>(i)]), where(i), 3), size_);
         },
         where);
-    return image_dataset(std::move(inputs), labels, stratified_split(labels, context.seed), kClasses);
+    return image_dataset(std::move(inputs), labels, stratified_split(labels, context.seed), kFlowers);
   }
 
  private:
   std::int64_t size_;
 };
 
-const MethodInfo kInfo{
+const MethodInfo kFlowers17Info{
     .name = "flowers17",
     .summary = "photographs of flowers, RGB, 17 classes of 80 images",
     .citation = "Nilsback and Zisserman, \"A Visual Vocabulary for Flower Classification\", CVPR 2006",
@@ -85,7 +85,7 @@ const MethodInfo kInfo{
 }  // namespace
 
 void add_flowers17(DatasetRegistry& registry) {
-  registry.add<Flowers17>(kInfo);
+  registry.add<Flowers17>(kFlowers17Info);
 }
 
 }  // namespace holdfast

@@ -23,53 +23,53 @@ constexpr const char* kSubset = "gtsrb32_subset.tar.gz";
 constexpr const char* kTrainArchive = "GTSRB_Final_Training_Images.zip";
 constexpr const char* kTestArchive = "GTSRB_Final_Test_Images.zip";
 constexpr const char* kLabelArchive = "GTSRB_Final_Test_GT.zip";
-constexpr const char* kLabels = "GT-final_test.csv";
+constexpr const char* kTestLabels = "GT-final_test.csv";
 
-const std::vector<std::string> kClasses = {"speed limit 20",
-                                           "speed limit 30",
-                                           "speed limit 50",
-                                           "speed limit 60",
-                                           "speed limit 70",
-                                           "speed limit 80",
-                                           "end of speed limit 80",
-                                           "speed limit 100",
-                                           "speed limit 120",
-                                           "no passing",
-                                           "no passing for vehicles over 3.5 t",
-                                           "right of way at the next crossing",
-                                           "priority road",
-                                           "yield",
-                                           "stop",
-                                           "no vehicles",
-                                           "no vehicles over 3.5 t",
-                                           "no entry",
-                                           "danger",
-                                           "curve to the left",
-                                           "curve to the right",
-                                           "double curve",
-                                           "bumpy road",
-                                           "slippery road",
-                                           "road narrows on the right",
-                                           "road works",
-                                           "traffic signals",
-                                           "pedestrians",
-                                           "children crossing",
-                                           "bicycles crossing",
-                                           "ice or snow",
-                                           "wild animals crossing",
-                                           "end of all limits",
-                                           "turn right ahead",
-                                           "turn left ahead",
-                                           "ahead only",
-                                           "straight or right",
-                                           "straight or left",
-                                           "keep right",
-                                           "keep left",
-                                           "roundabout",
-                                           "end of no passing",
-                                           "end of no passing for vehicles over 3.5 t"};
+const std::vector<std::string> kSigns = {"speed limit 20",
+                                         "speed limit 30",
+                                         "speed limit 50",
+                                         "speed limit 60",
+                                         "speed limit 70",
+                                         "speed limit 80",
+                                         "end of speed limit 80",
+                                         "speed limit 100",
+                                         "speed limit 120",
+                                         "no passing",
+                                         "no passing for vehicles over 3.5 t",
+                                         "right of way at the next crossing",
+                                         "priority road",
+                                         "yield",
+                                         "stop",
+                                         "no vehicles",
+                                         "no vehicles over 3.5 t",
+                                         "no entry",
+                                         "danger",
+                                         "curve to the left",
+                                         "curve to the right",
+                                         "double curve",
+                                         "bumpy road",
+                                         "slippery road",
+                                         "road narrows on the right",
+                                         "road works",
+                                         "traffic signals",
+                                         "pedestrians",
+                                         "children crossing",
+                                         "bicycles crossing",
+                                         "ice or snow",
+                                         "wild animals crossing",
+                                         "end of all limits",
+                                         "turn right ahead",
+                                         "turn left ahead",
+                                         "ahead only",
+                                         "straight or right",
+                                         "straight or left",
+                                         "keep right",
+                                         "keep left",
+                                         "roundabout",
+                                         "end of no passing",
+                                         "end of no passing for vehicles over 3.5 t"};
 
-struct Picture {
+struct Sign {
   const FileTree* tree = nullptr;
   std::size_t index = 0;
   std::int64_t label = 0;
@@ -88,13 +88,13 @@ std::string_view last_part(std::string_view path) {
 }  // npos + 1 is 0
 
 // A training image by its name, CCCCC/TTTTT_FFFFF.ppm at the end of it.
-std::optional<Picture> as_training(const FileTree& tree, std::size_t index) {
+std::optional<Sign> as_training(const FileTree& tree, std::size_t index) {
   const std::string_view path = tree.name(index), name = last_part(path);
   if (name.size() != 15 || name[5] != '_' || !name.ends_with(".ppm") || path.size() == name.size()) return {};
   const auto label = five_digits(last_part(path.substr(0, path.size() - name.size() - 1)));
   const auto track = five_digits(name.substr(0, 5));
   if (!label || !track || !five_digits(name.substr(6, 5))) return {};
-  return Picture{&tree, index, *label, *label * 100000 + *track};
+  return Sign{&tree, index, *label, *label * 100000 + *track};
 }
 
 bool is_test(std::string_view path) {
@@ -119,12 +119,12 @@ std::map<std::string, std::int64_t, std::less<>> parse_labels(const Bytes& file,
 }
 
 // What lies in the folder, sorted into its two parts.
-struct Pictures {
-  std::vector<Picture> train, test;
+struct Signs {
+  std::vector<Sign> train, test;
 };
 
-Pictures sort_out(const std::vector<std::unique_ptr<FileTree>>& trees, const std::string& folder) {
-  Pictures pictures;
+Signs sort_out(const std::vector<std::unique_ptr<FileTree>>& trees, const std::string& folder) {
+  Signs pictures;
   std::map<std::string, std::int64_t, std::less<>> labels;
   for (const auto& tree : trees) {
     for (std::size_t i = 0; i < tree->size(); ++i) {
@@ -132,15 +132,15 @@ Pictures sort_out(const std::vector<std::unique_ptr<FileTree>>& trees, const std
         pictures.train.push_back(*training);
       } else if (is_test(tree->name(i))) {
         pictures.test.push_back({tree.get(), i});
-      } else if (last_part(tree->name(i)) == kLabels) {
+      } else if (last_part(tree->name(i)) == kTestLabels) {
         labels = parse_labels(tree->read(i), tree->where(i));
       }
     }
   }
   if (pictures.train.empty()) input_error("{} has no training images CCCCC/TTTTT_FFFFF.ppm", folder);
-  for (Picture& picture : pictures.test) {
+  for (Sign& picture : pictures.test) {
     const auto found = labels.find(last_part(picture.tree->name(picture.index)));
-    if (found == labels.end()) input_error("{}: {} has no row in {}", folder, picture.tree->name(picture.index), kLabels);
+    if (found == labels.end()) input_error("{}: {} has no row in {}", folder, picture.tree->name(picture.index), kTestLabels);
     picture.label = found->second;
   }
   return pictures;
@@ -156,11 +156,11 @@ class Gtsrb final : public DatasetLoader {
     return {.folder = "gtsrb",
             .files = {official(kTrainArchive), official(kTestArchive), official(kLabelArchive)},
             .alternatives = {{{kSubset, {"0152961280b36ad5aff70288e2ee823e594b7d0ba691415b230ac657a8468428"}}},
-                             {{"train/00000/*.ppm"}, {"test/*.ppm"}, {std::string("test/") + kLabels}},
-                             {{"GTSRB/Final_Training/Images/00000/*.ppm"}, {"GTSRB/Final_Test/Images/*.ppm"}, {kLabels}},
+                             {{"train/00000/*.ppm"}, {"test/*.ppm"}, {std::string("test/") + kTestLabels}},
+                             {{"GTSRB/Final_Training/Images/00000/*.ppm"}, {"GTSRB/Final_Test/Images/*.ppm"}, {kTestLabels}},
                              {{"GTSRB/Final_Training/Images/00000/*.ppm"},
                               {"GTSRB/Final_Test/Images/*.ppm"},
-                              {std::string("GTSRB/Final_Test/Images/") + kLabels}}},
+                              {std::string("GTSRB/Final_Test/Images/") + kTestLabels}}},
             .licence = "not stated",
             .homepage = "https://benchmark.ini.rub.de/gtsrb_dataset.html"};
   }
@@ -168,16 +168,16 @@ class Gtsrb final : public DatasetLoader {
   Dataset load(const LoadContext& context) const override {
     const std::string folder = require_source("gtsrb", source(), context.folder);
     const auto trees = open_trees(folder);
-    const Pictures parts = sort_out(trees, folder);
-    std::vector<Picture> pictures = parts.train;
+    const Signs parts = sort_out(trees, folder);
+    std::vector<Sign> pictures = parts.train;
     pictures.insert(pictures.end(), parts.test.begin(), parts.test.end());
     const std::int64_t train_count = std::ssize(parts.train), test_count = std::ssize(parts.test);
 
     std::vector<std::int64_t> labels, tracks;
-    for (const Picture& picture : pictures) labels.push_back(picture.label);
-    for (const Picture& picture : parts.train) tracks.push_back(picture.track);
+    for (const Sign& picture : pictures) labels.push_back(picture.label);
+    for (const Sign& picture : parts.train) tracks.push_back(picture.track);
     Dataset dataset =
-        image_dataset(decode(pictures), labels, official_split_by_group(tracks, labels, test_count, context.seed), kClasses);
+        image_dataset(decode(pictures), labels, official_split_by_group(tracks, labels, test_count, context.seed), kSigns);
     dataset.notes.push_back(
         fmt::format("{} of the 39209 training images, {} of the 12630 test images; validation is split off by track", train_count,
                     test_count));
@@ -196,8 +196,8 @@ class Gtsrb final : public DatasetLoader {
     return trees;
   }
 
-  at::Tensor decode(const std::vector<Picture>& pictures) const {
-    const auto picture = [&](std::int64_t i) -> const Picture& { return pictures[static_cast<std::size_t>(i)]; };
+  at::Tensor decode(const std::vector<Sign>& pictures) const {
+    const auto picture = [&](std::int64_t i) -> const Sign& { return pictures[static_cast<std::size_t>(i)]; };
     const auto where = [&](std::int64_t i) { return picture(i).tree->where(picture(i).index); };
     return decode_images(
         std::ssize(pictures), 3, size_, size_,
@@ -211,7 +211,7 @@ class Gtsrb final : public DatasetLoader {
   std::int64_t size_;
 };
 
-const MethodInfo kInfo{
+const MethodInfo kGtsrbInfo{
     .name = "gtsrb",
     .summary = "German traffic signs, RGB, 43 classes, up to 39209 + 12630 images",
     .citation =
@@ -222,7 +222,7 @@ const MethodInfo kInfo{
 }  // namespace
 
 void add_gtsrb(DatasetRegistry& registry) {
-  registry.add<Gtsrb>(kInfo);
+  registry.add<Gtsrb>(kGtsrbInfo);
 }
 
 }  // namespace holdfast

@@ -113,7 +113,7 @@ class ImageFolder final : public DatasetLoader {
   std::int64_t size_, channels_;
 };
 
-const MethodInfo kInfo{
+const MethodInfo kImageFolderInfo{
     .name = "image_folder",
     .summary = "your own PNG, JPEG or PPM images: a folder or archive with one folder for each class",
     .options = {
@@ -125,7 +125,7 @@ const MethodInfo kInfo{
 }  // namespace
 
 void add_image_folder(DatasetRegistry& registry) {
-  registry.add<ImageFolder>(kInfo);
+  registry.add<ImageFolder>(kImageFolderInfo);
 }
 
 }  // namespace holdfast

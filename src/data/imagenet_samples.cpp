@@ -14,7 +14,7 @@
 namespace holdfast {
 namespace {
 
-constexpr std::int64_t kClasses = 1000;
+constexpr std::int64_t kImagenetClasses = 1000;
 constexpr const char* kArchive = "imagenet-sample-images.zip";
 constexpr const char* kLabels = "labels.csv";
 
@@ -43,8 +43,8 @@ std::map<std::string, std::int64_t> read_class_indices(const std::string& path) 
     const std::string& text = table.rows[i][label];
     std::int64_t value = -1;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 0 || value >= kClasses) {
-      input_error("{}:{}: class_index '{}' is not a class from 0 to {}", path, table.lines[i], text, kClasses - 1);
+    if (error != std::errc() || end != text.data() + text.size() || value < 0 || value >= kImagenetClasses) {
+      input_error("{}:{}: class_index '{}' is not a class from 0 to {}", path, table.lines[i], text, kImagenetClasses - 1);
     }
     labels[table.rows[i][file]] = value;
   }
@@ -57,10 +57,10 @@ std::vector<Sample> find_samples(const FileTree& tree, const std::string& folder
   for (std::size_t i = 0; i < tree.size(); ++i) {
     if (tree.name(i).ends_with(".JPEG")) samples.push_back({i, std::ssize(samples)});
   }
-  if (std::ssize(samples) == kClasses) return samples;
+  if (std::ssize(samples) == kImagenetClasses) return samples;
   if (!file_exists(folder + "/" + kLabels)) {
     input_error("{} has {} images and no {}; without it there must be one for each of the {} classes", folder, samples.size(),
-                kLabels, kClasses);
+                kLabels, kImagenetClasses);
   }
   const auto labels = read_class_indices(folder + "/" + kLabels);
   for (Sample& sample : samples) {
@@ -83,7 +83,7 @@ class ImagenetSamples final : public DatasetLoader {
                        .url = "https://github.com/EliSchwartz/imagenet-sample-images/archive/refs/heads/master.zip"}},
             .alternatives = {{{.path = "*.JPEG", .sha256 = {known}, .count = 100},
                               {kLabels, {"ca436c2131518dbdc3c5981d2bcb49b7853e59fc8ceaddce2e0ff343b1599b77"}}},
-                             {{.path = "*.JPEG", .count = kClasses}}},
+                             {{.path = "*.JPEG", .count = kImagenetClasses}}},
             .licence = "ImageNet terms: non-commercial research",
             .homepage = "https://github.com/EliSchwartz/imagenet-sample-images"};
   }
@@ -101,7 +101,7 @@ class ImagenetSamples final : public DatasetLoader {
         where);
 
     std::vector<std::string> classes;
-    for (std::int64_t i = 0; i < kClasses; ++i) classes.push_back(fmt::format("class {}", i));
+    for (std::int64_t i = 0; i < kImagenetClasses; ++i) classes.push_back(fmt::format("class {}", i));
     std::vector<std::int64_t> labels;
     for (const Sample& sample : samples) {
       labels.push_back(sample.label);
@@ -116,16 +116,17 @@ class ImagenetSamples final : public DatasetLoader {
   std::int64_t size_;
 };
 
-const MethodInfo kInfo{.name = "imagenet_samples",
-                       .summary = "photographs from ImageNet, RGB, one for a class, up to 1000",
-                       .citation = "Russakovsky et al., \"ImageNet Large Scale Visual Recognition Challenge\", IJCV 2015",
-                       .options = {{"size", 227, between(8, 1024),
-                                    "the shorter side is scaled to this many pixels, then the middle square is taken"}}};
+const MethodInfo kImagenetSamplesInfo{
+    .name = "imagenet_samples",
+    .summary = "photographs from ImageNet, RGB, one for a class, up to 1000",
+    .citation = "Russakovsky et al., \"ImageNet Large Scale Visual Recognition Challenge\", IJCV 2015",
+    .options = {
+        {"size", 227, between(8, 1024), "the shorter side is scaled to this many pixels, then the middle square is taken"}}};
 
 }  // namespace
 
 void add_imagenet_samples(DatasetRegistry& registry) {
-  registry.add<ImagenetSamples>(kInfo);
+  registry.add<ImagenetSamples>(kImagenetSamplesInfo);
 }
 
 }  // namespace holdfast

@@ -14,7 +14,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kPairsInfo{
     .name = "pairs",
     .summary = "pairs of samples of another dataset: of the same class or not",
     .options = {{"of", "mnist", anything(), "the dataset, with its default options"},
@@ -96,7 +96,7 @@ Schema pair_schema(const Schema& one) {
 class Pairs final : public DatasetLoader {
  public:
   explicit Pairs(const Options& options) : of_(options.word("of")), count_(options.integer("count")) {
-    if (of_ == kInfo.name) usage_error("pairs(of=pairs): pairs of pairs cannot be made");
+    if (of_ == kPairsInfo.name) usage_error("pairs(of=pairs): pairs of pairs cannot be made");
     (void)datasets().info(of_);  // throws for a name that is not known
     const std::string& text = options.word("classes");
     for (const char *place = text.data(), *end = text.data() + text.size(); place < end;) {
@@ -177,7 +177,7 @@ class Pairs final : public DatasetLoader {
 }  // namespace
 
 void add_pairs(DatasetRegistry& registry) {
-  registry.add<Pairs>(kInfo);
+  registry.add<Pairs>(kPairsInfo);
 }
 
 }  // namespace holdfast

@@ -11,7 +11,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kSyntheticInfo{
     .name = "synthetic",
     .summary = "samples of a function whose attributions are known exactly",
     .options = {{"samples", 2000, at_least(10), "how many"},
@@ -198,7 +198,7 @@ class Synthetic final : public DatasetLoader {
 }  // namespace
 
 void add_synthetic(DatasetRegistry& registry) {
-  registry.add<Synthetic>(kInfo);
+  registry.add<Synthetic>(kSyntheticInfo);
 }
 
 }  // namespace holdfast

@@ -9,6 +9,7 @@
 #include "audit_results.h"
 #include "audit_samples.h"
 #include "audit_statistics.h"
+#include "holdfast/core/clock.h"
 #include "holdfast/core/csv.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/torch.h"
@@ -19,10 +20,6 @@ namespace holdfast {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Runs the rows of a grid one after the other and gathers what the run's files say of them.
 class Audit {

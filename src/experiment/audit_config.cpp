@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "holdfast/core/clock.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
@@ -115,10 +116,6 @@ AuditConfig::ModelEntry read_model(const ConfigTable& table, const AuditConfig& 
     entry.training.seed = static_cast<std::uint64_t>(table.integer("seed", static_cast<std::int64_t>(config.seed), at_least(0)));
   }
   return entry;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 // The first training rows that are finite: what explainers compare with must not depend on the samples that are audited.

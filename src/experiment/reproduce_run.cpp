@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "holdfast/core/clock.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
@@ -131,7 +132,7 @@ Json run_experiment(const ReproduceOptions& options) {
   manifest["identity"] = identity;
   manifest["seed"] = options.seed;
   manifest["started"] = started;
-  manifest["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  manifest["seconds"] = seconds_since(start);
   manifest["settings"] = result.settings;
   manifest.update(context.facts());
   manifest["notes"] = context.notes();

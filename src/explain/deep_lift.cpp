@@ -19,7 +19,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kDeepLiftInfo{
     .name = "deep_lift",
     .summary = "what each input's difference from a baseline adds to the output, by the rescale rule",
     .citation =
@@ -70,7 +70,7 @@ class DeepLift final : public LayerExplainer {
 }  // namespace
 
 void add_deep_lift(Registry<Explainer>& registry) {
-  registry.add<DeepLift>(kInfo);
+  registry.add<DeepLift>(kDeepLiftInfo);
 }
 
 }  // namespace holdfast

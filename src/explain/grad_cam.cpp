@@ -18,7 +18,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kGradCamInfo{
     .name = "grad_cam",
     .summary = "activity of a convolution's channels, weighted by their mean gradient, at the image's size",
     .citation = "Selvaraju et al., Grad-CAM: Visual Explanations from Deep Networks via Gradient-Based Localization, ICCV 2017",
@@ -101,7 +101,7 @@ class GradCam final : public LayerExplainer {
 }  // namespace
 
 void add_grad_cam(Registry<Explainer>& registry) {
-  registry.add<GradCam>(kInfo);
+  registry.add<GradCam>(kGradCamInfo);
 }
 
 }  // namespace holdfast

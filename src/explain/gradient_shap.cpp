@@ -17,14 +17,15 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "gradient_shap",
-                       .summary = "gradients between random rows of the data and the input, times their difference",
-                       .citation = "Lundberg, Lee, A Unified Approach to Interpreting Model Predictions, NeurIPS 2017",
-                       .options = {{"samples", 20, at_least(1), "random rows and places"},
-                                   {"sigma", 0.0, at_least(0), "deviation of noise on the input, in the units of the inputs"},
-                                   target_option(),
-                                   project_option()},
-                       .notes = "Needs rows of the data: --background FILE.npy."};
+const MethodInfo kGradientShapInfo{
+    .name = "gradient_shap",
+    .summary = "gradients between random rows of the data and the input, times their difference",
+    .citation = "Lundberg, Lee, A Unified Approach to Interpreting Model Predictions, NeurIPS 2017",
+    .options = {{"samples", 20, at_least(1), "random rows and places"},
+                {"sigma", 0.0, at_least(0), "deviation of noise on the input, in the units of the inputs"},
+                target_option(),
+                project_option()},
+    .notes = "Needs rows of the data: --background FILE.npy."};
 
 class RandomPlaces final : public PointSet {
  public:
@@ -90,7 +91,7 @@ class GradientShap final : public GradientSumExplainer {
 }  // namespace
 
 void add_gradient_shap(Registry<Explainer>& registry) {
-  registry.add<GradientShap>(kInfo);
+  registry.add<GradientShap>(kGradientShapInfo);
 }
 
 }  // namespace holdfast

@@ -14,11 +14,12 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "guided_backprop",
-                       .summary = "gradient whose backward pass keeps only positive cotangents at rectifiers",
-                       .citation = "Springenberg et al., Striving for Simplicity: The All Convolutional Net, ICLR workshop 2015",
-                       .options = {target_option("logit"), signed_option(true), project_option()},
-                       .needs = {"layers of a network"}};
+const MethodInfo kGuidedBackpropInfo{
+    .name = "guided_backprop",
+    .summary = "gradient whose backward pass keeps only positive cotangents at rectifiers",
+    .citation = "Springenberg et al., Striving for Simplicity: The All Convolutional Net, ICLR workshop 2015",
+    .options = {target_option("logit"), signed_option(true), project_option()},
+    .needs = {"layers of a network"}};
 
 bool rectifies(const Operation& operation) {
   using Kind = op::Activation::Kind;
@@ -66,7 +67,7 @@ at::Tensor guided_gradient(const LayerValues& here, const at::Tensor& cotangent)
 }
 
 void add_guided_backprop(Registry<Explainer>& registry) {
-  registry.add<GuidedBackprop>(kInfo);
+  registry.add<GuidedBackprop>(kGuidedBackpropInfo);
 }
 
 }  // namespace holdfast

@@ -9,10 +9,11 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "input_x_gradient",
-                       .summary = "gradient of the class's probability times the input",
-                       .citation = "Shrikumar, Greenside, Shcherbina, Kundaje, Not Just a Black Box, arXiv:1605.01713, 2016",
-                       .options = {target_option(), project_option()}};
+const MethodInfo kInputXGradientInfo{
+    .name = "input_x_gradient",
+    .summary = "gradient of the class's probability times the input",
+    .citation = "Shrikumar, Greenside, Shcherbina, Kundaje, Not Just a Black Box, arXiv:1605.01713, 2016",
+    .options = {target_option(), project_option()}};
 
 class AtTheInput final : public PointSet {
  public:
@@ -34,7 +35,7 @@ class InputXGradient final : public GradientSumExplainer {
 }  // namespace
 
 void add_input_x_gradient(Registry<Explainer>& registry) {
-  registry.add<InputXGradient>(kInfo);
+  registry.add<InputXGradient>(kInputXGradientInfo);
 }
 
 }  // namespace holdfast

@@ -31,7 +31,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kLrpInfo{
     .name = "lrp",
     .summary = "the class's logit handed back layer by layer in proportion to contributions",
     .citation =
@@ -249,7 +249,7 @@ class Lrp final : public LayerExplainer {
 }  // namespace
 
 void add_lrp(Registry<Explainer>& registry) {
-  registry.add<Lrp>(kInfo);
+  registry.add<Lrp>(kLrpInfo);
 }
 
 }  // namespace holdfast

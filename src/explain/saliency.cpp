@@ -14,10 +14,10 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "saliency",
-                       .summary = "magnitude of the gradient of the class's probability by the input",
-                       .citation = "Simonyan, Vedaldi, Zisserman, Deep Inside Convolutional Networks, ICLR workshop 2014",
-                       .options = {target_option(), signed_option(false), project_option()}};
+const MethodInfo kSaliencyInfo{.name = "saliency",
+                               .summary = "magnitude of the gradient of the class's probability by the input",
+                               .citation = "Simonyan, Vedaldi, Zisserman, Deep Inside Convolutional Networks, ICLR workshop 2014",
+                               .options = {target_option(), signed_option(false), project_option()}};
 
 class Saliency final : public Explainer {
  public:
@@ -85,7 +85,7 @@ class Saliency final : public Explainer {
 }  // namespace
 
 void add_saliency(Registry<Explainer>& registry) {
-  registry.add<Saliency>(kInfo);
+  registry.add<Saliency>(kSaliencyInfo);
 }
 
 }  // namespace holdfast

@@ -18,15 +18,16 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "smooth_grad",
-                       .summary = "gradient of the class's probability averaged over noisy copies of the input",
-                       .citation = "Smilkov, Thorat, Kim, Viegas, Wattenberg, SmoothGrad, arXiv:1706.03825, 2017",
-                       .options = {{"samples", 50, at_least(1), "noisy copies"},
-                                   {"sigma", 0.1, at_least(0), "deviation of the noise, in the units of the inputs"},
-                                   {"kind", "mean", one_of({"mean", "squared", "variance"}), "what of the gradients is shown"},
-                                   target_option(),
-                                   signed_option(false),
-                                   project_option()}};
+const MethodInfo kSmoothGradInfo{
+    .name = "smooth_grad",
+    .summary = "gradient of the class's probability averaged over noisy copies of the input",
+    .citation = "Smilkov, Thorat, Kim, Viegas, Wattenberg, SmoothGrad, arXiv:1706.03825, 2017",
+    .options = {{"samples", 50, at_least(1), "noisy copies"},
+                {"sigma", 0.1, at_least(0), "deviation of the noise, in the units of the inputs"},
+                {"kind", "mean", one_of({"mean", "squared", "variance"}), "what of the gradients is shown"},
+                target_option(),
+                signed_option(false),
+                project_option()}};
 
 Summand parse_kind(const std::string& kind) {
   return kind == "mean" ? Summand::kGradient : kind == "squared" ? Summand::kSquare : Summand::kVariance;
@@ -70,7 +71,7 @@ class SmoothGrad final : public GradientSumExplainer {
 }  // namespace
 
 void add_smooth_grad(Registry<Explainer>& registry) {
-  registry.add<SmoothGrad>(kInfo);
+  registry.add<SmoothGrad>(kSmoothGradInfo);
 }
 
 }  // namespace holdfast

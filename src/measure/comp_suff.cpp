@@ -12,16 +12,16 @@
 namespace holdfast {
 namespace {
 
-const char* const kCitation = "DeYoung et al., ERASER: A Benchmark to Evaluate Rationalized NLP Models, ACL 2020";
+const char* const kEraser = "DeYoung et al., ERASER: A Benchmark to Evaluate Rationalized NLP Models, ACL 2020";
 
 const MethodInfo kCompInfo{.name = "comp",
                            .summary = "mean change of the probability when the most important features are removed",
-                           .citation = kCitation,
+                           .citation = kEraser,
                            .options = faithfulness_options()};
 
 const MethodInfo kSuffInfo{.name = "suff",
                            .summary = "mean change of the probability when only the most important features are kept",
-                           .citation = kCitation,
+                           .citation = kEraser,
                            .options = faithfulness_options()};
 
 class MeanChange final : public Faithfulness {

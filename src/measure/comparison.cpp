@@ -1,17 +1,16 @@
 // Paired comparisons and the correction of their p-values.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/measure/statistics.h"
+#include "nan.h"
 
 namespace holdfast {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr int kFlips = 9999;
 
 // Ways to sign the magnitudes whose sum is at least `limit` in size, out of 2^n: a walk over the tree of signs. A sum is made

@@ -1,17 +1,16 @@
 // Correlations with bootstrap intervals.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/measure/roc.h"
 #include "holdfast/measure/statistics.h"
+#include "nan.h"
 
 namespace holdfast {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr int kResamples = 2000;
 constexpr std::size_t kFewest = 4;  // samples; with fewer, resamples are mostly degenerate
 

@@ -30,7 +30,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kCurvatureInfo{
     .name = "curvature",
     .summary = "norm of the Hessian of the explained quantity by the input",
     .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -149,7 +149,7 @@ class Curvature final : public Measure {
 }  // namespace
 
 void add_curvature(Registry<Measure>& registry) {
-  registry.add<Curvature>(kInfo);
+  registry.add<Curvature>(kCurvatureInfo);
 }
 
 }  // namespace holdfast

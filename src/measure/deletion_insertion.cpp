@@ -12,8 +12,7 @@
 namespace holdfast {
 namespace {
 
-const char* const kCitation =
-    "Petsiuk, Das, Saenko, RISE: Randomized Input Sampling for Explanation of Black-box Models, BMVC 2018";
+const char* const kRise = "Petsiuk, Das, Saenko, RISE: Randomized Input Sampling for Explanation of Black-box Models, BMVC 2018";
 
 std::vector<OptionSpec> area_options() {
   return faithfulness_options({steps_option(), {"curve", false, anything(), "the curve's points as columns of their own"}});
@@ -21,12 +20,12 @@ std::vector<OptionSpec> area_options() {
 
 const MethodInfo kDeletionInfo{.name = "deletion",
                                .summary = "area under the probability while the most important features are removed",
-                               .citation = kCitation,
+                               .citation = kRise,
                                .options = area_options()};
 
 const MethodInfo kInsertionInfo{.name = "insertion",
                                 .summary = "area under the probability while the most important features are put back",
-                                .citation = kCitation,
+                                .citation = kRise,
                                 .options = area_options()};
 
 class Area final : public Faithfulness {

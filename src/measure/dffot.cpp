@@ -11,10 +11,10 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "dffot",
-                       .summary = "smallest fraction of the most important features whose removal flips the prediction",
-                       .citation = "Serrano, Smith, Is Attention Interpretable?, ACL 2019",
-                       .options = faithfulness_options({steps_option()})};
+const MethodInfo kDffotInfo{.name = "dffot",
+                            .summary = "smallest fraction of the most important features whose removal flips the prediction",
+                            .citation = "Serrano, Smith, Is Attention Interpretable?, ACL 2019",
+                            .options = faithfulness_options({steps_option()})};
 
 class Dffot final : public Faithfulness {
  public:
@@ -50,7 +50,7 @@ class Dffot final : public Faithfulness {
 }  // namespace
 
 void add_dffot(Registry<Measure>& registry) {
-  registry.add<Dffot>(kInfo);
+  registry.add<Dffot>(kDffotInfo);
 }
 
 }  // namespace holdfast

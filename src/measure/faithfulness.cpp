@@ -1,18 +1,17 @@
 #include "faithfulness.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
+#include "nan.h"
 #include "points.h"
 
 namespace holdfast {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kStepsOfPictures = 100;
 
 // Numbers of the points of a block as (order, count, draw); the last runs fastest.

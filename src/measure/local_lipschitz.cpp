@@ -18,15 +18,16 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "local_lipschitz",
-                       .summary = "largest change of the map for the distance of the inputs, at points around the sample",
-                       .citation = "Alvarez-Melis, Jaakkola, On the Robustness of Interpretability Methods, ICML workshop 2018",
-                       .options = stability_options(
-                           "gaussian", {{"norm", "l2", one_of({"l2", "l1", "linf"}), "of differences of maps"},
-                                        {"input_norm", "l2", one_of({"l2", "l1", "linf"}), "of differences of inputs"},
-                                        {"normalise", "none", one_of({"none", "max", "batch"}),
-                                         "maps as they are, divided by their largest magnitude, or by that of a whole batch"},
-                                        {"batch", 64, at_least(1), "samples of a batch; normalise=batch"}})};
+const MethodInfo kLocalLipschitzInfo{
+    .name = "local_lipschitz",
+    .summary = "largest change of the map for the distance of the inputs, at points around the sample",
+    .citation = "Alvarez-Melis, Jaakkola, On the Robustness of Interpretability Methods, ICML workshop 2018",
+    .options =
+        stability_options("gaussian", {{"norm", "l2", one_of({"l2", "l1", "linf"}), "of differences of maps"},
+                                       {"input_norm", "l2", one_of({"l2", "l1", "linf"}), "of differences of inputs"},
+                                       {"normalise", "none", one_of({"none", "max", "batch"}),
+                                        "maps as they are, divided by their largest magnitude, or by that of a whole batch"},
+                                       {"batch", 64, at_least(1), "samples of a batch; normalise=batch"}})};
 
 constexpr double kQuantusAdded = 1e-10;
 
@@ -103,7 +104,7 @@ class LocalLipschitz final : public Stability {
 }  // namespace
 
 void add_local_lipschitz(Registry<Measure>& registry) {
-  registry.add<LocalLipschitz>(kInfo);
+  registry.add<LocalLipschitz>(kLocalLipschitzInfo);
 }
 
 }  // namespace holdfast

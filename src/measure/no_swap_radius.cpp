@@ -21,7 +21,7 @@
 namespace holdfast {
 namespace {
 
-MethodInfo info() {
+MethodInfo no_swap_radius_info() {
   MethodInfo info{.name = "no_swap_radius",
                   .summary = "l2 radius within which the top k of the probability's gradient provably stay above the others",
                   .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024 (proposition 3.4, made sound)",
@@ -100,7 +100,7 @@ class NoSwapRadius final : public Measure {
 }  // namespace
 
 void add_no_swap_radius(Registry<Measure>& registry) {
-  registry.add<NoSwapRadius>(info());
+  registry.add<NoSwapRadius>(no_swap_radius_info());
 }
 
 }  // namespace holdfast

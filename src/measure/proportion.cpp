@@ -1,9 +1,9 @@
 #include "holdfast/measure/proportion.h"
 
 #include <cmath>
-#include <limits>
 
 #include "holdfast/core/error.h"
+#include "nan.h"
 
 namespace holdfast {
 namespace {
@@ -47,7 +47,6 @@ double binomial_upper_tail(std::int64_t successes, std::int64_t count, double p)
 
 Interval proportion_interval(std::int64_t successes, std::int64_t count) {
   HOLDFAST_CHECK(0 <= successes && successes <= count);
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   if (count == 0) return {kNaN, kNaN, kNaN, 0};
   return {.mean = static_cast<double>(successes) / static_cast<double>(count),
           .low = successes == 0 ? 0 : solve(successes, count, kTail),

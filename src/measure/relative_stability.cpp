@@ -23,7 +23,7 @@
 namespace holdfast {
 namespace {
 
-const char* const kCitation = "Agarwal et al., Rethinking Stability for Attribution-based Explanations, 2022";
+const char* const kAgarwal = "Agarwal et al., Rethinking Stability for Attribution-based Explanations, 2022";
 
 std::vector<OptionSpec> relative_options(std::vector<OptionSpec> own) {
   std::vector<OptionSpec> all{norm_option(), {"epsilon", 1e-6, above(0), "least denominator"}};
@@ -33,18 +33,18 @@ std::vector<OptionSpec> relative_options(std::vector<OptionSpec> own) {
 
 const MethodInfo kInputInfo{.name = "relative_input_stability",
                             .summary = "largest relative change of the map for the relative change of the input",
-                            .citation = kCitation,
+                            .citation = kAgarwal,
                             .options = relative_options({})};
 
 const MethodInfo kOutputInfo{.name = "relative_output_stability",
                              .summary = "largest relative change of the map for the change of the logits",
-                             .citation = kCitation,
+                             .citation = kAgarwal,
                              .options = relative_options({})};
 
 const MethodInfo kRepresentationInfo{
     .name = "relative_representation_stability",
     .summary = "largest relative change of the map for the relative change of a layer's values",
-    .citation = kCitation,
+    .citation = kAgarwal,
     .options =
         relative_options({{"layer", "last", anything(), "a layer's name; last: what the last layer with weights reads; all"}}),
     .needs = {"layers"}};

@@ -6,11 +6,11 @@
 #include <numeric>
 
 #include "holdfast/core/error.h"
+#include "nan.h"
 
 namespace holdfast {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kNormalQuantile = 1.959963984540054;  // 97.5 %
 
 // One class against the rest.

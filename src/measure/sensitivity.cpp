@@ -14,11 +14,11 @@
 namespace holdfast {
 namespace {
 
-const char* const kCitation = "Yeh et al., On the (In)fidelity and Sensitivity of Explanations, NeurIPS 2019";
+const char* const kYeh = "Yeh et al., On the (In)fidelity and Sensitivity of Explanations, NeurIPS 2019";
 
 const MethodInfo kMaxInfo{.name = "max_sensitivity",
                           .summary = "largest relative change of the map at points around the sample",
-                          .citation = kCitation,
+                          .citation = kYeh,
                           .options = stability_options("box", {norm_option()})};
 
 const MethodInfo kAverageInfo{.name = "avg_sensitivity",

@@ -6,11 +6,10 @@
 
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
+#include "nan.h"
 
 namespace holdfast {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 Stability::Flips flips_of(const Options& options, Stability::Flips quantus_flips) {
   if (options.flag("quantus") && !options.given("flips")) return quantus_flips;

@@ -12,7 +12,6 @@
 // All points go through the explainer in batches. A point costs O(n) beside that, and O(n log n) where pairs swapped (gaps.h).
 
 #include <cmath>
-#include <limits>
 
 #include "endpoints.h"
 #include "gaps.h"
@@ -21,13 +20,14 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "methods.h"
+#include "nan.h"
 #include "pair_choice.h"
 #include "points.h"
 
 namespace holdfast {
 namespace {
 
-MethodInfo info() {
+MethodInfo thickness_info() {
   MethodInfo info{.name = "thickness",
                   .summary = "share of the way to points around the sample on which the top k stay above the others",
                   .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -43,8 +43,6 @@ MethodInfo info() {
   info.options.insert(info.options.end(), own.begin(), own.end());
   return info;
 }
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Folded maps, row after row, in memory that is reused.
 class FoldedMaps {
@@ -224,7 +222,7 @@ class Thickness final : public Measure {
 }  // namespace
 
 void add_thickness(Registry<Measure>& registry) {
-  registry.add<Thickness>(info());
+  registry.add<Thickness>(thickness_info());
 }
 
 }  // namespace holdfast

@@ -10,7 +10,6 @@
 // bound needs L over the ball as well and is left undefined where the network has kinks.
 
 #include <cmath>
-#include <limits>
 
 #include "ball_bounds.h"
 #include "hessian.h"
@@ -18,6 +17,7 @@
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
 #include "methods.h"
+#include "nan.h"
 #include "pair_bounds.h"
 #include "points.h"
 #include "smooth_measure.h"
@@ -25,7 +25,7 @@
 namespace holdfast {
 namespace {
 
-MethodInfo info() {
+MethodInfo thickness_bounds_info() {
   MethodInfo info{.name = "thickness_bounds",
                   .summary = "lower bound of the relaxed thickness of the probability's gradient; its upper bound beside it",
                   .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -123,8 +123,6 @@ class ThicknessBounds final : public Measure {
     return result;
   }
 
-  static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
   PairChoice pairs_;
   bool printed_;
   double epsilon_;
@@ -134,7 +132,7 @@ class ThicknessBounds final : public Measure {
 }  // namespace
 
 void add_thickness_bounds(Registry<Measure>& registry) {
-  registry.add<ThicknessBounds>(info());
+  registry.add<ThicknessBounds>(thickness_bounds_info());
 }
 
 }  // namespace holdfast

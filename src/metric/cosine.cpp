@@ -11,7 +11,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "cosine", .summary = "cosine of the angle between the maps, 0 to 1"};
+const MethodInfo kCosineInfo{.name = "cosine", .summary = "cosine of the angle between the maps, 0 to 1"};
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
@@ -56,7 +56,7 @@ class Cosine final : public Metric {
 }  // namespace
 
 void add_cosine(Registry<Metric>& registry) {
-  registry.add<Cosine>(kInfo);
+  registry.add<Cosine>(kCosineInfo);
 }
 
 }  // namespace holdfast

@@ -7,9 +7,10 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "kendall",
-                       .summary = "Kendall's rank correlation of the maps (tau-b), -1 to 1",
-                       .citation = "Knight, A Computer Method for Calculating Kendall's Tau with Ungrouped Data, JASA 1966"};
+const MethodInfo kKendallInfo{
+    .name = "kendall",
+    .summary = "Kendall's rank correlation of the maps (tau-b), -1 to 1",
+    .citation = "Knight, A Computer Method for Calculating Kendall's Tau with Ungrouped Data, JASA 1966"};
 
 class Kendall final : public RankMetric<KendallOriginal> {
  public:
@@ -19,7 +20,7 @@ class Kendall final : public RankMetric<KendallOriginal> {
 }  // namespace
 
 void add_kendall(Registry<Metric>& registry) {
-  registry.add<Kendall>(kInfo);
+  registry.add<Kendall>(kKendallInfo);
 }
 
 }  // namespace holdfast

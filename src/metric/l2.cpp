@@ -12,9 +12,9 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "l2",
-                       .summary = "Euclidean distance of the maps, each scaled to sum n; lower is more alike",
-                       .notes = "The chance level is sampled."};
+const MethodInfo kL2Info{.name = "l2",
+                         .summary = "Euclidean distance of the maps, each scaled to sum n; lower is more alike",
+                         .notes = "The chance level is sampled."};
 
 // Divided before it is added, so that the sum of huge values stays finite.
 double mean_of(std::span<const double> values) {
@@ -54,7 +54,7 @@ class L2 final : public Metric {
 }  // namespace
 
 void add_l2(Registry<Metric>& registry) {
-  registry.add<L2>(kInfo);
+  registry.add<L2>(kL2Info);
 }
 
 }  // namespace holdfast

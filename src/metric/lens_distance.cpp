@@ -15,7 +15,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kLensDistanceInfo{
     .name = "lens_distance",
     .summary = "share of either top k that is not within w of the other, added; lower is more alike",
     .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
@@ -167,7 +167,7 @@ double top_distance(const MapView& a, const MapView& b, const LensWeights& weigh
 }
 
 void add_lens_distance(Registry<Metric>& registry) {
-  registry.add<LensDistance>(kInfo);
+  registry.add<LensDistance>(kLensDistanceInfo);
 }
 
 }  // namespace holdfast

@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kLensKendallInfo{
     .name = "lens_kendall",
     .summary = "Kendall's rank correlation (tau-b) of the maps smoothed over windows of radius w",
     .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
@@ -24,7 +24,7 @@ class LensKendall final : public RankMetric<KendallOriginal> {
 }  // namespace
 
 void add_lens_kendall(Registry<Metric>& registry) {
-  registry.add<LensKendall>(kInfo);
+  registry.add<LensKendall>(kLensKendallInfo);
 }
 
 }  // namespace holdfast

@@ -9,11 +9,12 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "lens_precision",
-                       .summary = "share of the original's top k found within w of the perturbed map's top k",
-                       .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
-                       .options = {{"k", 100, at_least(1), "features compared"},
-                                   {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"}}};
+const MethodInfo kLensPrecisionInfo{
+    .name = "lens_precision",
+    .summary = "share of the original's top k found within w of the perturbed map's top k",
+    .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
+    .options = {{"k", 100, at_least(1), "features compared"},
+                {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"}}};
 
 class LensPrecision final : public SetMetric {
  public:
@@ -24,7 +25,7 @@ class LensPrecision final : public SetMetric {
 }  // namespace
 
 void add_lens_precision(Registry<Metric>& registry) {
-  registry.add<LensPrecision>(kInfo);
+  registry.add<LensPrecision>(kLensPrecisionInfo);
 }
 
 }  // namespace holdfast

@@ -8,13 +8,14 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "lens_precision_div",
-                       .summary = "share of the original's diverse top k found within w of the perturbed map's",
-                       .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
-                       .options = {{"k", 100, at_least(1), "features compared, or as many as are found"},
-                                   {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"},
-                                   {"diversity", 1, at_least(0), "radius within which only one feature is taken"}},
-                       .notes = "The chance level is sampled."};
+const MethodInfo kLensPrecisionDivInfo{
+    .name = "lens_precision_div",
+    .summary = "share of the original's diverse top k found within w of the perturbed map's",
+    .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
+    .options = {{"k", 100, at_least(1), "features compared, or as many as are found"},
+                {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"},
+                {"diversity", 1, at_least(0), "radius within which only one feature is taken"}},
+    .notes = "The chance level is sampled."};
 
 class LensPrecisionDiv final : public SetMetric {
  public:
@@ -26,7 +27,7 @@ class LensPrecisionDiv final : public SetMetric {
 }  // namespace
 
 void add_lens_precision_div(Registry<Metric>& registry) {
-  registry.add<LensPrecisionDiv>(kInfo);
+  registry.add<LensPrecisionDiv>(kLensPrecisionDivInfo);
 }
 
 }  // namespace holdfast

@@ -7,11 +7,12 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "lens_recall",
-                       .summary = "share of the perturbed map's top k found within w of the original's top k",
-                       .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
-                       .options = {{"k", 100, at_least(1), "features compared"},
-                                   {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"}}};
+const MethodInfo kLensRecallInfo{
+    .name = "lens_recall",
+    .summary = "share of the perturbed map's top k found within w of the original's top k",
+    .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
+    .options = {{"k", 100, at_least(1), "features compared"},
+                {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"}}};
 
 class LensRecall final : public SetMetric {
  public:
@@ -22,7 +23,7 @@ class LensRecall final : public SetMetric {
 }  // namespace
 
 void add_lens_recall(Registry<Metric>& registry) {
-  registry.add<LensRecall>(kInfo);
+  registry.add<LensRecall>(kLensRecallInfo);
 }
 
 }  // namespace holdfast

@@ -7,13 +7,14 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "lens_recall_div",
-                       .summary = "share of the perturbed map's diverse top k found within w of the original's",
-                       .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
-                       .options = {{"k", 100, at_least(1), "features compared, or as many as are found"},
-                                   {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"},
-                                   {"diversity", 1, at_least(0), "radius within which only one feature is taken"}},
-                       .notes = "The chance level is sampled."};
+const MethodInfo kLensRecallDivInfo{
+    .name = "lens_recall_div",
+    .summary = "share of the perturbed map's diverse top k found within w of the original's",
+    .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
+    .options = {{"k", 100, at_least(1), "features compared, or as many as are found"},
+                {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"},
+                {"diversity", 1, at_least(0), "radius within which only one feature is taken"}},
+    .notes = "The chance level is sampled."};
 
 class LensRecallDiv final : public SetMetric {
  public:
@@ -27,7 +28,7 @@ class LensRecallDiv final : public SetMetric {
 }  // namespace
 
 void add_lens_recall_div(Registry<Metric>& registry) {
-  registry.add<LensRecallDiv>(kInfo);
+  registry.add<LensRecallDiv>(kLensRecallDivInfo);
 }
 
 }  // namespace holdfast

@@ -7,7 +7,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kLensSpearmanInfo{
     .name = "lens_spearman",
     .summary = "Spearman's rank correlation of the maps smoothed over windows of radius w",
     .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
@@ -22,7 +22,7 @@ class LensSpearman final : public RankMetric<SpearmanOriginal> {
 }  // namespace
 
 void add_lens_spearman(Registry<Metric>& registry) {
-  registry.add<LensSpearman>(kInfo);
+  registry.add<LensSpearman>(kLensSpearmanInfo);
 }
 
 }  // namespace holdfast

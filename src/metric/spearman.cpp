@@ -6,9 +6,9 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "spearman",
-                       .summary = "Spearman's rank correlation of the maps, -1 to 1",
-                       .citation = "Spearman, The Proof and Measurement of Association between Two Things, 1904"};
+const MethodInfo kSpearmanInfo{.name = "spearman",
+                               .summary = "Spearman's rank correlation of the maps, -1 to 1",
+                               .citation = "Spearman, The Proof and Measurement of Association between Two Things, 1904"};
 
 class Spearman final : public RankMetric<SpearmanOriginal> {
  public:
@@ -18,7 +18,7 @@ class Spearman final : public RankMetric<SpearmanOriginal> {
 }  // namespace
 
 void add_spearman(Registry<Metric>& registry) {
-  registry.add<Spearman>(kInfo);
+  registry.add<Spearman>(kSpearmanInfo);
 }
 
 }  // namespace holdfast

@@ -8,12 +8,12 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "top_k_div",
-                       .summary = "share of the original's diverse top k that is in the perturbed map's",
-                       .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
-                       .options = {{"k", 100, at_least(1), "features compared, or as many as are found"},
-                                   {"diversity", 1, at_least(0), "radius within which only one feature is taken"}},
-                       .notes = "The chance level is sampled."};
+const MethodInfo kTopKDivInfo{.name = "top_k_div",
+                              .summary = "share of the original's diverse top k that is in the perturbed map's",
+                              .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
+                              .options = {{"k", 100, at_least(1), "features compared, or as many as are found"},
+                                          {"diversity", 1, at_least(0), "radius within which only one feature is taken"}},
+                              .notes = "The chance level is sampled."};
 
 class TopKDiv final : public SetMetric {
  public:
@@ -24,7 +24,7 @@ class TopKDiv final : public SetMetric {
 }  // namespace
 
 void add_top_k_div(Registry<Metric>& registry) {
-  registry.add<TopKDiv>(kInfo);
+  registry.add<TopKDiv>(kTopKDivInfo);
 }
 
 }  // namespace holdfast

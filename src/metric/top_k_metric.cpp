@@ -8,10 +8,10 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "top_k",
-                       .summary = "share of the original's top k that is still in the perturbed map's top k",
-                       .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks Is Fragile, AAAI 2019",
-                       .options = {{"k", 8, at_least(1), "features compared"}}};
+const MethodInfo kTopKInfo{.name = "top_k",
+                           .summary = "share of the original's top k that is still in the perturbed map's top k",
+                           .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks Is Fragile, AAAI 2019",
+                           .options = {{"k", 8, at_least(1), "features compared"}}};
 
 class PreparedTopK final : public PreparedMetric {
  public:
@@ -64,7 +64,7 @@ class TopK final : public Metric {
 }  // namespace
 
 void add_top_k(Registry<Metric>& registry) {
-  registry.add<TopK>(kInfo);
+  registry.add<TopK>(kTopKInfo);
 }
 
 }  // namespace holdfast

@@ -13,13 +13,10 @@
 namespace holdfast {
 namespace {
 
-std::string shape_of(const at::Tensor& tensor) {
-  return to_string(tensor.sizes().vec());
-}
-
 void check_value(const std::string& name, const at::Tensor& from, const at::Tensor& to, const std::string& where) {
   if (from.sizes() != to.sizes())
-    input_error("{}: {} has shape {}, the model needs {}", where, name, shape_of(from), shape_of(to));
+    input_error("{}: {} has shape {}, the model needs {}", where, name, to_string(from.sizes().vec()),
+                to_string(to.sizes().vec()));
   if (!from.is_floating_point()) input_error("{}: {} does not hold floating-point numbers", where, name);
   if (!all_finite(from)) input_error("{}: {} holds a number that is not finite", where, name);
 }
@@ -93,7 +90,7 @@ void Network::load(const std::vector<Parameter>& values, const std::string& wher
         copies.emplace_back(tensor, found->second);
         given.erase(found);
       } else if (role != TensorRole::kPreprocessing) {
-        input_error("{}: the model's {} of shape {} is missing", where, name, shape_of(tensor));
+        input_error("{}: the model's {} of shape {} is missing", where, name, to_string(tensor.sizes().vec()));
       }
     });
   }

@@ -9,12 +9,12 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "adam",
-                       .summary = "Adam: steps scaled by running means of the gradient and its square",
-                       .citation = "Kingma & Ba, Adam: A Method for Stochastic Optimization, ICLR 2015",
-                       .options = {{"beta1", 0.9, between(0, 0.999999), "memory of the gradient"},
-                                   {"beta2", 0.999, between(0, 0.999999), "memory of its square"},
-                                   {"epsilon", 1e-8, above(0), "added to the root"}}};
+const MethodInfo kAdamInfo{.name = "adam",
+                           .summary = "Adam: steps scaled by running means of the gradient and its square",
+                           .citation = "Kingma & Ba, Adam: A Method for Stochastic Optimization, ICLR 2015",
+                           .options = {{"beta1", 0.9, between(0, 0.999999), "memory of the gradient"},
+                                       {"beta2", 0.999, between(0, 0.999999), "memory of its square"},
+                                       {"epsilon", 1e-8, above(0), "added to the root"}}};
 
 class Adam final : public Optimizer {
  public:
@@ -42,7 +42,7 @@ class Adam final : public Optimizer {
 }  // namespace
 
 void add_adam(Registry<Optimizer>& registry) {
-  registry.add<Adam>(kInfo);
+  registry.add<Adam>(kAdamInfo);
 }
 
 }  // namespace holdfast

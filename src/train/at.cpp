@@ -12,7 +12,7 @@
 namespace holdfast {
 namespace {
 
-MethodInfo info() {
+MethodInfo adversarial_training_info() {
   MethodInfo info{.name = "at",
                   .summary = "cross-entropy where one step of the ranking attack has led",
                   .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -59,7 +59,7 @@ class AdversarialTraining final : public Objective {
 }  // namespace
 
 void add_at(Registry<Objective>& registry) {
-  registry.add<AdversarialTraining>(info());
+  registry.add<AdversarialTraining>(adversarial_training_info());
 }
 
 }  // namespace holdfast

@@ -6,7 +6,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "ce", .summary = "cross-entropy of the labels"};
+const MethodInfo kCrossEntropyInfo{.name = "ce", .summary = "cross-entropy of the labels"};
 
 class CrossEntropy final : public Objective {
  public:
@@ -26,7 +26,7 @@ at::Tensor cross_entropies(const at::Tensor& logits, const at::Tensor& labels) {
 }
 
 void add_ce(Registry<Objective>& registry) {
-  registry.add<CrossEntropy>(kInfo);
+  registry.add<CrossEntropy>(kCrossEntropyInfo);
 }
 
 }  // namespace holdfast

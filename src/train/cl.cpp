@@ -17,7 +17,7 @@
 namespace holdfast {
 namespace {
 
-MethodInfo info() {
+MethodInfo cl_info() {
   MethodInfo info{.name = "cl",
                   .summary = "cross-entropy with gaps that are wide for the speed at which they can close",
                   .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -71,7 +71,7 @@ class Cl final : public Objective {
 }  // namespace
 
 void add_cl(Registry<Objective>& registry) {
-  registry.add<Cl>(info());
+  registry.add<Cl>(cl_info());
 }
 
 }  // namespace holdfast

@@ -11,7 +11,7 @@
 namespace holdfast {
 namespace {
 
-MethodInfo info() {
+MethodInfo est_h_info() {
   MethodInfo info{.name = "est_h",
                   .summary = "cross-entropy with a penalty on the estimated norm of the Hessian",
                   .citation = "Moosavi-Dezfooli et al., Robustness via Curvature Regularization, and Vice Versa, CVPR 2019",
@@ -47,7 +47,7 @@ class EstH final : public Objective {
 }  // namespace
 
 void add_est_h(Registry<Objective>& registry) {
-  registry.add<EstH>(info());
+  registry.add<EstH>(est_h_info());
 }
 
 }  // namespace holdfast

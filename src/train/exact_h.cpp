@@ -19,11 +19,11 @@ namespace {
 // Elements of a sample up to which as many copies of it are affordable.
 constexpr std::int64_t kMostElements = 512;
 
-const MethodInfo kInfo{.name = "exact_h",
-                       .summary = "cross-entropy with a penalty on the Frobenius norm of the Hessian",
-                       .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
-                       .options = {{"curvature", 0.001, at_least(0), "weight of the curvature"}},
-                       .needs = {"gradients of gradients"}};
+const MethodInfo kExactHInfo{.name = "exact_h",
+                             .summary = "cross-entropy with a penalty on the Frobenius norm of the Hessian",
+                             .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
+                             .options = {{"curvature", 0.001, at_least(0), "weight of the curvature"}},
+                             .needs = {"gradients of gradients"}};
 
 class ExactH final : public Objective {
  public:
@@ -66,7 +66,7 @@ class ExactH final : public Objective {
 }  // namespace
 
 void add_exact_h(Registry<Objective>& registry) {
-  registry.add<ExactH>(kInfo);
+  registry.add<ExactH>(kExactHInfo);
 }
 
 }  // namespace holdfast

@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kIgNormInfo{
     .name = "ig_norm",
     .summary = "cross-entropy with a penalty on the loss's integrated gradients to the worst point of a ball",
     .citation = "Chen et al., Robust Attribution Regularization, NeurIPS 2019",
@@ -38,7 +38,7 @@ class IgNorm final : public PathObjective {
 }  // namespace
 
 void add_ig_norm(Registry<Objective>& registry) {
-  registry.add<IgNorm>(kInfo);
+  registry.add<IgNorm>(kIgNormInfo);
 }
 
 }  // namespace holdfast

@@ -10,7 +10,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kIgSumNormInfo{
     .name = "ig_sum_norm",
     .summary = "adversarial training with a penalty on the loss's integrated gradients to the worst point",
     .citation = "Chen et al., Robust Attribution Regularization, NeurIPS 2019",
@@ -41,7 +41,7 @@ class IgSumNorm final : public PathObjective {
 }  // namespace
 
 void add_ig_sum_norm(Registry<Objective>& registry) {
-  registry.add<IgSumNorm>(kInfo);
+  registry.add<IgSumNorm>(kIgSumNormInfo);
 }
 
 }  // namespace holdfast

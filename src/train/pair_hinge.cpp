@@ -37,7 +37,7 @@ namespace {
 constexpr std::int64_t kMostFeatures = 256;  // pairs of them are held for every sample
 constexpr double kLeastShare = 0.01;         // of the largest possible gradient: the least threshold
 
-MethodInfo info() {
+MethodInfo pair_hinge_info() {
   return {.name = "pair_hinge",
           .summary = "cross-entropy, and a hinge on certified gaps: no top feature can swap within a ball",
           .options = {{"top_k", 8, at_least(1), "features that should stay on top"},
@@ -143,7 +143,7 @@ class PairHinge final : public Objective {
 }  // namespace
 
 void add_pair_hinge(Registry<Objective>& registry) {
-  registry.add<PairHinge>(info());
+  registry.add<PairHinge>(pair_hinge_info());
 }
 
 }  // namespace holdfast

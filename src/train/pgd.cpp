@@ -10,14 +10,14 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "pgd",
-                       .summary = "cross-entropy at the worst point of a ball: adversarial training",
-                       .citation = "Madry et al., Towards Deep Learning Models Resistant to Adversarial Attacks, ICLR 2018",
-                       .options = InnerMaximum::options(),
-                       .presets = chen_presets(),
-                       .notes =
-                           "A gradient evaluation a step, and one for the loss. Presets are those of Chen et al. 2019, with "
-                           "epsilon in the units of inputs in [0, 1]."};
+const MethodInfo kPgdInfo{.name = "pgd",
+                          .summary = "cross-entropy at the worst point of a ball: adversarial training",
+                          .citation = "Madry et al., Towards Deep Learning Models Resistant to Adversarial Attacks, ICLR 2018",
+                          .options = InnerMaximum::options(),
+                          .presets = chen_presets(),
+                          .notes =
+                              "A gradient evaluation a step, and one for the loss. Presets are those of Chen et al. 2019, with "
+                              "epsilon in the units of inputs in [0, 1]."};
 
 class Pgd final : public Objective {
  public:
@@ -39,7 +39,7 @@ class Pgd final : public Objective {
 }  // namespace
 
 void add_pgd(Registry<Objective>& registry) {
-  registry.add<Pgd>(kInfo);
+  registry.add<Pgd>(kPgdInfo);
 }
 
 }  // namespace holdfast

@@ -19,7 +19,7 @@
 namespace holdfast {
 namespace {
 
-MethodInfo info() {
+MethodInfo r2et_info() {
   MethodInfo info{
       .name = "r2et",
       .summary = "cross-entropy with wide gaps between the top k features and the others, and a flat gradient",
@@ -83,7 +83,7 @@ class R2et final : public Objective {
 }  // namespace
 
 void add_r2et(Registry<Objective>& registry) {
-  registry.add<R2et>(info());
+  registry.add<R2et>(r2et_info());
 }
 
 }  // namespace holdfast

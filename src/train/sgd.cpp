@@ -7,7 +7,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kSgdInfo{
     .name = "sgd",
     .summary = "stochastic gradient descent with momentum",
     .citation = "Sutskever et al., On the importance of initialization and momentum in deep learning, ICML 2013",
@@ -35,7 +35,7 @@ class Sgd final : public Optimizer {
 }  // namespace
 
 void add_sgd(Registry<Optimizer>& registry) {
-  registry.add<Sgd>(kInfo);
+  registry.add<Sgd>(kSgdInfo);
 }
 
 }  // namespace holdfast

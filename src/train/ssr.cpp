@@ -16,7 +16,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kSsrInfo{
     .name = "ssr",
     .summary = "cross-entropy with a penalty on the largest eigenvalue of its Hessian",
     .citation = "Wang et al., Smoothed Geometry for Robust Attribution, NeurIPS 2020",
@@ -62,7 +62,7 @@ class Ssr final : public Objective {
 }  // namespace
 
 void add_ssr(Registry<Objective>& registry) {
-  registry.add<Ssr>(kInfo);
+  registry.add<Ssr>(kSsrInfo);
 }
 
 }  // namespace holdfast

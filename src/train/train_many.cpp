@@ -7,6 +7,7 @@
 
 #include <torch/csrc/autograd/generated/variable_factories.h>
 
+#include "holdfast/core/clock.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/progress.h"
@@ -122,7 +123,7 @@ class StackTraining {
               networks(), first().recipe, first().learning_rate);
     }
     ++epoch_;
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = seconds_since(start);
     for (std::size_t m = 0; m < options_.size(); ++m) {
       if (!finished(m)) record(m, means, rate, seconds / static_cast<double>(networks()));
     }

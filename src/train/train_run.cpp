@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "holdfast/core/clock.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/folder_lock.h"
 #include "holdfast/core/tensor.h"
@@ -10,10 +11,6 @@
 
 namespace holdfast {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 Json dataset_facts(const Dataset& dataset, const TrainConfig& config) {
   return {{"name", dataset.name},

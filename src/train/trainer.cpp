@@ -6,6 +6,7 @@
 
 #include <torch/csrc/autograd/generated/variable_factories.h>
 
+#include "holdfast/core/clock.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/interrupt.h"
@@ -155,7 +156,7 @@ class Training {
     }
     means.write(record);
     keeper_.judge(record, network_);
-    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    record.seconds = seconds_since(start);
     if (bar) {
       bar->note(fmt::format("epoch {}, loss {:.4f}{}", record.epoch, record.loss,
                             record.accuracy ? fmt::format(", validation accuracy {:.4f}", *record.accuracy) : ""));

@@ -67,4 +67,10 @@ struct AttackCase {
   std::unique_ptr<Metric> made_metric_;
 };
 
+inline double mean_value(const AttackResult& result) {
+  double sum = 0;
+  for (const SampleOutcome& sample : result.samples) sum += sample.value;
+  return sum / static_cast<double>(result.samples.size());
+}
+
 }  // namespace holdfast::testing_support

@@ -12,6 +12,7 @@ namespace holdfast {
 namespace {
 
 using testing_support::AttackCase;
+using testing_support::mean_value;
 using testing_support::mlp_model;
 using testing_support::normal_tensor;
 
@@ -26,12 +27,6 @@ AttackCase case_of(const std::string& explainer) {
   test.ids = at::arange(kSamples, at::kLong);
   test.threat = ThreatModel::make(Norm::kL2, 0.8, std::nullopt, test.schema);
   return test;
-}
-
-double mean_value(const AttackResult& result) {
-  double sum = 0;
-  for (const SampleOutcome& sample : result.samples) sum += sample.value;
-  return sum / static_cast<double>(result.samples.size());
 }
 
 // Each component by itself, from the clean inputs.

@@ -9,6 +9,7 @@ namespace holdfast {
 namespace {
 
 using testing_support::AttackCase;
+using testing_support::mean_value;
 using testing_support::mlp_model;
 using testing_support::normal_tensor;
 using testing_support::softplus;
@@ -20,12 +21,6 @@ AttackCase table_case(double epsilon = 1) {
   test.ids = at::arange(40, at::kLong);
   test.threat = ThreatModel::make(Norm::kL2, epsilon, std::nullopt, test.schema);
   return test;
-}
-
-double mean_value(const AttackResult& result) {
-  double sum = 0;
-  for (const SampleOutcome& sample : result.samples) sum += sample.value;
-  return sum / static_cast<double>(result.samples.size());
 }
 
 TEST(Gauntlet, IsNeverBetterForTheDefenderThanManyRandomPoints) {

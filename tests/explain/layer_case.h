@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "explain_case.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/explainer.h"
 #include "support/small_models.h"
@@ -19,12 +20,6 @@ inline ExplainTask layer_task(const Model& model, const at::Tensor& inputs, cons
           .inputs = inputs,
           .targets = targets.defined() ? targets : predicted_class(model.logits(inputs)),
           .sample_ids = at::arange(inputs.size(0), at::kLong)};
-}
-
-inline at::Tensor true_maps(const Explanation& explanation) {
-  std::vector<std::int64_t> shape(static_cast<std::size_t>(explanation.maps.dim()), 1);
-  shape[0] = explanation.maps.size(0);
-  return explanation.maps * explanation.log_scale.exp().view(shape);
 }
 
 inline at::Tensor explain(const std::string& call, const ExplainTask& task) {

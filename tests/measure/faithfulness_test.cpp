@@ -9,6 +9,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/blur.h"
 #include "holdfast/measure/measure.h"
+#include "measure_case.h"
 #include "support/errors.h"
 #include "support/small_models.h"
 
@@ -18,6 +19,7 @@ namespace {
 using testing_support::linear_model;
 using testing_support::mlp_model;
 using testing_support::normal_tensor;
+using testing_support::part;
 using testing_support::softplus;
 
 using Order = std::vector<std::int64_t>;
@@ -69,14 +71,6 @@ Case table() {
             .background = normal_tensor({12, kFeatures}, 81, at::kDouble)};
   made.schema.groups = {{"colour", {1, 2, 3}, {"r", "g", "b"}}, {"sex", {5, 6}, {"f", "m"}}};
   return made;
-}
-
-std::vector<double> part(const Measurement& measured, const std::string& name) {
-  for (const auto& [own, values] : measured.parts) {
-    if (own == name) return values;
-  }
-  ADD_FAILURE() << "no part " << name;
-  return {};
 }
 
 // ---- the reference ------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 
 #include "holdfast/core/rng.h"
 #include "holdfast/metric/metric.h"
+#include "maps.h"
 #include "support/errors.h"
 
 namespace holdfast {
@@ -32,13 +33,6 @@ std::int64_t common(const std::vector<std::int64_t>& a, const std::vector<std::i
   std::vector<std::int64_t> both;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
   return static_cast<std::int64_t>(both.size());
-}
-
-// Few levels make many ties.
-std::vector<double> random_map(RandomStream& stream, std::int64_t size, std::uint64_t levels) {
-  std::vector<double> values(static_cast<std::size_t>(size));
-  for (double& value : values) value = static_cast<double>(stream.below(levels));
-  return values;
 }
 
 TEST(TopKSet, EqualsASortOnMapsWithAndWithoutTies) {

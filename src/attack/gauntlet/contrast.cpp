@@ -7,8 +7,6 @@
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kRounds = 2, kWalks = 20, kSteps = 40, kLongRounds = 3, kLongSteps = 120, kNumber = 300;
-
 class Contrast final : public Component {
  public:
   std::string name() const override { return "contrast"; }
@@ -36,6 +34,9 @@ class Contrast final : public Component {
     const auto descent = contrast_descent(arena, {.at = Aim::At::kTop}, owners);
     arena.hunt(*descent, owners, {.number = kNumber + rounds, .steps = kLongSteps / 2, .from = 3, .to = 60});
   }
+
+ private:
+  static constexpr std::int64_t kRounds = 2, kWalks = 20, kSteps = 40, kLongRounds = 3, kLongSteps = 120, kNumber = 300;
 };
 
 }  // namespace

@@ -12,10 +12,10 @@
 namespace holdfast::gauntlet {
 namespace {
 
-class Contrast final : public FeatureDescent {
+class ContrastDescent final : public FeatureDescent {
  public:
   // `top` and `near` [rows, features]: S and N_w(S). `weights`, undefined or of that shape, multiply the features.
-  Contrast(const Schema& schema, Aim aim, std::int64_t k, at::Tensor top, at::Tensor near, at::Tensor weights)
+  ContrastDescent(const Schema& schema, Aim aim, std::int64_t k, at::Tensor top, at::Tensor near, at::Tensor weights)
       : FeatureDescent(schema.layout),
         schema_(schema),
         aim_(aim),
@@ -89,8 +89,8 @@ class Contrast final : public FeatureDescent {
 std::unique_ptr<Descent> contrast_descent(const Arena& arena, Aim aim, const Ledger::Owners& owners, at::Tensor weights) {
   if (aim.at == Aim::At::kOrder || aim.at == Aim::At::kValues) aim = {.at = Aim::At::kTop};
   const bool plain = aim.at == Aim::At::kTop && !aim.diversity;
-  return std::make_unique<Contrast>(arena.task.schema, aim, arena.k, Arena::rows_of(arena.top, owners),
-                                    Arena::rows_of(plain ? arena.top : arena.near, owners), std::move(weights));
+  return std::make_unique<ContrastDescent>(arena.task.schema, aim, arena.k, Arena::rows_of(arena.top, owners),
+                                           Arena::rows_of(plain ? arena.top : arena.near, owners), std::move(weights));
 }
 
 }  // namespace holdfast::gauntlet

@@ -15,7 +15,6 @@
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kMostUnits = 256, kRounds = 24, kTabu = 6, kRowsAtOnce = 32768;
 constexpr double kBehind = 1e-3;  // of epsilon: how far behind a boundary
 
 struct Units {
@@ -67,6 +66,8 @@ class Crossing final : public Component {
   }
 
  private:
+  static constexpr std::int64_t kMostUnits = 256, kRounds = 24, kTabu = 6, kRowsAtOnce = 32768;
+
   static std::int64_t count(const Arena& arena) {
     const at::NoGradGuard no_graph;
     const at::Tensor z = switching_units(*arena.task.model.network(), arena.task.inputs.slice(0, 0, 1));

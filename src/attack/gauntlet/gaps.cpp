@@ -11,8 +11,6 @@
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kRounds = 6, kWalks = 20, kSteps = 40;
-
 class WeightedGaps final : public FeatureDescent {
  public:
   WeightedGaps(const Layout& layout, at::Tensor weights) : FeatureDescent(layout), weights_(std::move(weights)) {}
@@ -45,6 +43,9 @@ class Gaps final : public Component {
       arena.hunt(descent, owners, {.number = i, .steps = kSteps, .from = 2, .to = 32, .start = start});
     }
   }
+
+ private:
+  static constexpr std::int64_t kRounds = 6, kWalks = 20, kSteps = 40;
 };
 
 }  // namespace

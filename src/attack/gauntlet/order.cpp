@@ -10,8 +10,6 @@
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kWalks = 20, kSteps = 40, kLongSteps = 60, kNumber = 200;
-
 // <c, f(a)> / ||f(a)||, f centring where `centred`, of the logarithm where `of_logarithm`.
 class Alignment final : public FeatureDescent {
  public:
@@ -66,6 +64,9 @@ class Order final : public Component {
                   .to = arena.small ? 32.0 : 60.0});
     }
   }
+
+ private:
+  static constexpr std::int64_t kWalks = 20, kSteps = 40, kLongSteps = 60, kNumber = 200;
 };
 
 }  // namespace

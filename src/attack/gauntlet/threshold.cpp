@@ -18,7 +18,6 @@
 namespace holdfast::gauntlet {
 namespace {
 
-constexpr std::int64_t kWalks = 10, kSteps = 40, kLongWalks = 3, kLongSteps = 60, kNumber = 100;
 constexpr double kTiny = 1e-6;  // of the largest value: what is below it is not raised by its logarithm
 
 class SoftThreshold final : public FeatureDescent {
@@ -75,6 +74,8 @@ class Threshold final : public Component {
   }
 
  private:
+  static constexpr std::int64_t kWalks = 10, kSteps = 40, kLongWalks = 3, kLongSteps = 60, kNumber = 100;
+
   static Arena::Course course(const Arena& arena, std::int64_t number) {
     if (arena.small) return {.number = number, .steps = kSteps, .from = 2, .to = 32};
     return {.number = number, .steps = kLongSteps, .from = 20, .to = 100, .start = Arena::Course::Start::kBest};

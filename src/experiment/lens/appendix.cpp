@@ -13,15 +13,9 @@
 namespace holdfast::lens {
 namespace {
 
-const MethodInfo kInfo{.name = "lens/appendix",
-                       .summary = "LENS-objective attack, other attacks, explainers and rank correlations; Proposition 3",
-                       .citation = kPaper};
-
-struct Cell {
-  const Case* of;
-  std::string explainer, attack;  // as shown
-  std::size_t group = 0;
-};
+const MethodInfo kAppendixInfo{.name = "lens/appendix",
+                               .summary = "LENS-objective attack, other attacks, explainers and rank correlations; Proposition 3",
+                               .citation = kPaper};
 
 using Calls = std::vector<std::pair<std::string, std::string>>;
 
@@ -43,6 +37,12 @@ class Appendix final : public Experiment {
   }
 
  private:
+  struct Cell {
+    const Case* of;
+    std::string explainer, attack;  // as shown
+    std::size_t group = 0;
+  };
+
   // Explainers that the gradient attacks work on, and those that are only nudged at random.
   static Calls attacked_explainers(const Setting& setting) {
     return {{"integrated_gradients", integrated_gradients(setting)}, {"saliency", saliency()}};
@@ -244,7 +244,7 @@ class Appendix final : public Experiment {
 }  // namespace
 
 void add_appendix(Registry<Experiment>& registry) {
-  registry.add<Appendix>(kInfo);
+  registry.add<Appendix>(kAppendixInfo);
 }
 
 }  // namespace holdfast::lens

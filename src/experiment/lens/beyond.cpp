@@ -14,10 +14,10 @@
 namespace holdfast::lens {
 namespace {
 
-const MethodInfo kInfo{.name = "lens/beyond",
-                       .summary = "natural, PGD, IG-SUM-NORM and steady_map training under gauntlet: which claims survive",
-                       .citation = {},
-                       .options = {{"effort", "light", one_of({"light", "standard", "heavy"}), "of gauntlet"}}};
+const MethodInfo kBeyondInfo{.name = "lens/beyond",
+                             .summary = "natural, PGD, IG-SUM-NORM and steady_map training under gauntlet: which claims survive",
+                             .citation = {},
+                             .options = {{"effort", "light", one_of({"light", "standard", "heavy"}), "of gauntlet"}}};
 
 // One training and explainer: groups by measure, for the paper's attacks and for gauntlet.
 struct Row {
@@ -256,7 +256,7 @@ class Beyond final : public Experiment {
 }  // namespace
 
 void add_beyond(Registry<Experiment>& registry) {
-  registry.add<Beyond>(kInfo);
+  registry.add<Beyond>(kBeyondInfo);
 }
 
 }  // namespace holdfast::lens

@@ -7,15 +7,9 @@
 namespace holdfast::lens {
 namespace {
 
-const MethodInfo kInfo{.name = "lens/fig2",
-                       .summary = "SqueezeNet on ImageNet images: top-k, 3-LENS-recall and its diverse form against epsilon",
-                       .citation = kPaper};
-
-struct Cell {
-  std::string explainer, attack;  // as shown
-  int of_255 = 0;
-  std::size_t group = 0;
-};
+const MethodInfo kFig2Info{.name = "lens/fig2",
+                           .summary = "SqueezeNet on ImageNet images: top-k, 3-LENS-recall and its diverse form against epsilon",
+                           .citation = kPaper};
 
 class Fig2 final : public Experiment {
  public:
@@ -55,6 +49,12 @@ class Fig2 final : public Experiment {
   }
 
  private:
+  struct Cell {
+    std::string explainer, attack;  // as shown
+    int of_255 = 0;
+    std::size_t group = 0;
+  };
+
   static ResultTable table(const ExperimentContext& context, const Setting& setting, const std::vector<Cell>& cells,
                            const std::vector<Group>& groups) {
     ResultTable table{
@@ -147,7 +147,7 @@ class Fig2 final : public Experiment {
 }  // namespace
 
 void add_fig2(Registry<Experiment>& registry) {
-  registry.add<Fig2>(kInfo);
+  registry.add<Fig2>(kFig2Info);
 }
 
 }  // namespace holdfast::lens

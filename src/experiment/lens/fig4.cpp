@@ -9,9 +9,9 @@
 namespace holdfast::lens {
 namespace {
 
-const MethodInfo kInfo{.name = "lens/fig4",
-                       .summary = "top-k, 1-LENS-prec and 1-LENS-recall of natural networks under top-t, four datasets",
-                       .citation = kPaper};
+const MethodInfo kFig4Info{.name = "lens/fig4",
+                           .summary = "top-k, 1-LENS-prec and 1-LENS-recall of natural networks under top-t, four datasets",
+                           .citation = kPaper};
 
 double share_below(const Group& group, const std::string& measure, double limit) {
   const std::vector<double> values = pooled(group, measure);
@@ -174,7 +174,7 @@ class Fig4 final : public Experiment {
 }  // namespace
 
 void add_fig4(Registry<Experiment>& registry) {
-  registry.add<Fig4>(kInfo);
+  registry.add<Fig4>(kFig4Info);
 }
 
 }  // namespace holdfast::lens

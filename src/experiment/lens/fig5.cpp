@@ -6,16 +6,10 @@
 namespace holdfast::lens {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kFig5Info{
     .name = "lens/fig5", .summary = "LENS-prec and its diverse form for w from 0 to 5, three attacks", .citation = kPaper};
 
 constexpr std::int64_t kWidest = 5;
-
-struct Cell {
-  const Setting* setting;
-  std::string attack;
-  std::size_t group = 0;
-};
 
 // w = 0 is top-k itself.
 std::string plain_at(const Setting& setting, std::int64_t w) {
@@ -64,6 +58,12 @@ class Fig5 final : public Experiment {
   }
 
  private:
+  struct Cell {
+    const Setting* setting;
+    std::string attack;
+    std::size_t group = 0;
+  };
+
   static ResultTable table(const ExperimentContext& context, const std::vector<Cell>& cells, const std::vector<Group>& groups,
                            bool diverse) {
     ResultTable table{.name = diverse ? "precision_div" : "precision",
@@ -155,7 +155,7 @@ class Fig5 final : public Experiment {
 }  // namespace
 
 void add_fig5(Registry<Experiment>& registry) {
-  registry.add<Fig5>(kInfo);
+  registry.add<Fig5>(kFig5Info);
 }
 
 }  // namespace holdfast::lens

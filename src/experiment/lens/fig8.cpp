@@ -9,10 +9,10 @@
 namespace holdfast::lens {
 namespace {
 
-const MethodInfo kInfo{.name = "lens/fig8",
-                       .summary = "natural, PGD and IG-SUM-NORM training under top-k, 1-LENS-prec and 1-LENS-recall",
-                       .citation = kPaper,
-                       .notes = "Flower as in the paper; MNIST and Fashion-MNIST beside it."};
+const MethodInfo kFig8Info{.name = "lens/fig8",
+                           .summary = "natural, PGD and IG-SUM-NORM training under top-k, 1-LENS-prec and 1-LENS-recall",
+                           .citation = kPaper,
+                           .notes = "Flower as in the paper; MNIST and Fashion-MNIST beside it."};
 
 class Fig8 final : public Experiment {
  public:
@@ -110,7 +110,7 @@ class Fig8 final : public Experiment {
 }  // namespace
 
 void add_fig8(Registry<Experiment>& registry) {
-  registry.add<Fig8>(kInfo);
+  registry.add<Fig8>(kFig8Info);
 }
 
 }  // namespace holdfast::lens

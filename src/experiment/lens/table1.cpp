@@ -12,10 +12,10 @@
 namespace holdfast::lens {
 namespace {
 
-const MethodInfo kInfo{.name = "lens/table1",
-                       .summary = "the survey: do people side with LENS or with top-k",
-                       .citation = kPaper,
-                       .options = {{"answers", "none", anything(), "JSON file with people's answers"}}};
+const MethodInfo kTable1Info{.name = "lens/table1",
+                             .summary = "the survey: do people side with LENS or with top-k",
+                             .citation = kPaper,
+                             .options = {{"answers", "none", anything(), "JSON file with people's answers"}}};
 
 struct Counts {
   std::int64_t lens = 0, top_k = 0, undecided = 0;
@@ -82,7 +82,7 @@ class Table1 final : public Experiment {
 }  // namespace
 
 void add_table1(Registry<Experiment>& registry) {
-  registry.add<Table1>(kInfo);
+  registry.add<Table1>(kTable1Info);
 }
 
 }  // namespace holdfast::lens

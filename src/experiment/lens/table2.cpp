@@ -11,7 +11,7 @@
 namespace holdfast::lens {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kTable2Info{
     .name = "lens/table2",
     .summary = "random sign on natural and adversarially trained networks: top-k, 3-LENS and 3-LENS-div",
     .citation = kPaper,
@@ -38,12 +38,6 @@ struct Net {
   std::shared_ptr<const ExperimentData> data;
   Subject subject;
   bool of_the_paper = false;  // its numbers are the paper's to compare with
-};
-
-struct Cell {
-  std::size_t net;
-  std::string explainer;
-  std::size_t group;
 };
 
 Setting cifar(const ExperimentContext& context) {
@@ -97,6 +91,12 @@ class Table2 final : public Experiment {
   }
 
  private:
+  struct Cell {
+    std::size_t net;
+    std::string explainer;
+    std::size_t group;
+  };
+
   std::vector<Net> networks(ExperimentContext& context) const {
     std::vector<Net> nets;
     const Setting imagenet = setting(context, "imagenet"), small = cifar(context), mnist = setting(context, "mnist");
@@ -218,7 +218,7 @@ class Table2 final : public Experiment {
 }  // namespace
 
 void add_table2(Registry<Experiment>& registry) {
-  registry.add<Table2>(kInfo);
+  registry.add<Table2>(kTable2Info);
 }
 
 }  // namespace holdfast::lens

@@ -11,7 +11,8 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{.name = "r2et/beyond", .summary = "table 1 under gauntlet: which orderings survive", .citation = kPaper};
+const MethodInfo kBeyondInfo{
+    .name = "r2et/beyond", .summary = "table 1 under gauntlet: which orderings survive", .citation = kPaper};
 
 struct Attacked {
   std::vector<Entry> by_er, by_gauntlet;  // chosen by
@@ -107,7 +108,7 @@ class Beyond final : public Experiment {
 }  // namespace
 
 void add_beyond(Registry<Experiment>& registry) {
-  registry.add<Beyond>(kInfo);
+  registry.add<Beyond>(kBeyondInfo);
 }
 
 }  // namespace holdfast::r2et

@@ -12,9 +12,9 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{.name = "r2et/bounds",
-                       .summary = "how often thickness leaves the bounds of proposition 3.4, as printed and made sound",
-                       .citation = kPaper};
+const MethodInfo kBoundsInfo{.name = "r2et/bounds",
+                             .summary = "how often thickness leaves the bounds of proposition 3.4, as printed and made sound",
+                             .citation = kPaper};
 
 constexpr double kErrors = 4;
 
@@ -132,7 +132,7 @@ class Bounds final : public Experiment {
 }  // namespace
 
 void add_bounds(Registry<Experiment>& registry) {
-  registry.add<Bounds>(kInfo);
+  registry.add<Bounds>(kBoundsInfo);
 }
 
 }  // namespace holdfast::r2et

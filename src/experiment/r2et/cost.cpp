@@ -15,9 +15,9 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{.name = "r2et/cost",
-                       .summary = "measured time of a training step of each method, and of AT against R2ET",
-                       .citation = kPaper};
+const MethodInfo kCostInfo{.name = "r2et/cost",
+                           .summary = "measured time of a training step of each method, and of AT against R2ET",
+                           .citation = kPaper};
 
 // Of this thread: what else the machine does takes none of it.
 double processor_seconds() {
@@ -156,7 +156,7 @@ class Cost final : public Experiment {
 }  // namespace
 
 void add_cost(Registry<Experiment>& registry) {
-  registry.add<Cost>(kInfo);
+  registry.add<Cost>(kCostInfo);
 }
 
 }  // namespace holdfast::r2et

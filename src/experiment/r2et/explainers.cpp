@@ -11,7 +11,7 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kExplainersInfo{
     .name = "r2et/explainers", .summary = "table 1 with smooth_grad and integrated_gradients", .citation = kPaper};
 
 std::string explainer_call(const std::string& name, const Setting& setting, const ExperimentContext& context) {
@@ -91,7 +91,7 @@ class Explainers final : public Experiment {
 }  // namespace
 
 void add_explainers(Registry<Experiment>& registry) {
-  registry.add<Explainers>(kInfo);
+  registry.add<Explainers>(kExplainersInfo);
 }
 
 }  // namespace holdfast::r2et

@@ -14,9 +14,9 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{.name = "r2et/fig3",
-                       .summary = "iterations to the first swap against thickness and Hessian norm, sample by sample",
-                       .citation = kPaper};
+const MethodInfo kFig3Info{.name = "r2et/fig3",
+                           .summary = "iterations to the first swap against thickness and Hessian norm, sample by sample",
+                           .citation = kPaper};
 
 struct Points {
   std::vector<double> swap, thickness, flatness;  // of one network; flatness is minus the Hessian's norm
@@ -147,7 +147,7 @@ class Fig3 final : public Experiment {
 }  // namespace
 
 void add_fig3(Registry<Experiment>& registry) {
-  registry.add<Fig3>(kInfo);
+  registry.add<Fig3>(kFig3Info);
 }
 
 }  // namespace holdfast::r2et

@@ -14,7 +14,7 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kFig4Info{
     .name = "r2et/fig4", .summary = "pictures of maps before and after er, top k marked, four methods", .citation = kPaper};
 
 constexpr std::int64_t kShown = 3;
@@ -156,7 +156,7 @@ class Fig4 final : public Experiment {
 }  // namespace
 
 void add_fig4(Registry<Experiment>& registry) {
-  registry.add<Fig4>(kInfo);
+  registry.add<Fig4>(kFig4Info);
 }
 
 }  // namespace holdfast::r2et

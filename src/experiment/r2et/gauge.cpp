@@ -17,7 +17,7 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kGaugeInfo{
     .name = "r2et/gauge", .summary = "a change of weights that no prediction feels makes P@8 = 1", .citation = kPaper};
 
 constexpr double kSize = 30;  // C, in units of the largest first-layer weight
@@ -189,7 +189,7 @@ class Gauge final : public Experiment {
 }  // namespace
 
 void add_gauge(Registry<Experiment>& registry) {
-  registry.add<Gauge>(kInfo);
+  registry.add<Gauge>(kGaugeInfo);
 }
 
 }  // namespace holdfast::r2et

@@ -15,10 +15,11 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{.name = "r2et/table1",
-                       .summary = "P@k under er and mse: eleven methods and linear on seven datasets",
-                       .citation = kPaper,
-                       .needs = {"adult, bank, compas, mnist, cifar10, adhd, abide_ho111; those that are missing are left out"}};
+const MethodInfo kTable1Info{
+    .name = "r2et/table1",
+    .summary = "P@k under er and mse: eleven methods and linear on seven datasets",
+    .citation = kPaper,
+    .needs = {"adult, bank, compas, mnist, cifar10, adhd, abide_ho111; those that are missing are left out"}};
 
 // All that is attacked on one setting.
 struct Attacked {
@@ -293,7 +294,7 @@ class Table1 final : public Experiment {
 }  // namespace
 
 void add_table1(Registry<Experiment>& registry) {
-  registry.add<Table1>(kInfo);
+  registry.add<Table1>(kTable1Info);
 }
 
 }  // namespace holdfast::r2et

@@ -15,7 +15,8 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{.name = "r2et/table2", .summary = "ranking thickness of each method beside its P@k", .citation = kPaper};
+const MethodInfo kTable2Info{
+    .name = "r2et/table2", .summary = "ranking thickness of each method beside its P@k", .citation = kPaper};
 
 class Table2 final : public Experiment {
  public:
@@ -106,7 +107,7 @@ class Table2 final : public Experiment {
 }  // namespace
 
 void add_table2(Registry<Experiment>& registry) {
-  registry.add<Table2>(kInfo);
+  registry.add<Table2>(kTable2Info);
 }
 
 }  // namespace holdfast::r2et

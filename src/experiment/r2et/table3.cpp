@@ -12,7 +12,7 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kTable3Info{
     .name = "r2et/table3", .summary = "faithfulness of each method's explanations: DFFOT, COMP, SUFF", .citation = kPaper};
 
 struct Column {
@@ -116,7 +116,7 @@ class Table3 final : public Experiment {
 }  // namespace
 
 void add_table3(Registry<Experiment>& registry) {
-  registry.add<Table3>(kInfo);
+  registry.add<Table3>(kTable3Info);
 }
 
 }  // namespace holdfast::r2et

@@ -12,7 +12,7 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kTable4Info{
     .name = "r2et/table4", .summary = "trained from random weights against retrained from Vanilla, with CL", .citation = kPaper};
 
 constexpr std::int64_t kEpochs = 10;
@@ -144,7 +144,7 @@ class Table4 final : public Experiment {
 }  // namespace
 
 void add_table4(Registry<Experiment>& registry) {
-  registry.add<Table4>(kInfo);
+  registry.add<Table4>(kTable4Info);
 }
 
 }  // namespace holdfast::r2et

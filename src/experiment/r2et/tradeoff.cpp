@@ -16,9 +16,9 @@
 namespace holdfast::r2et {
 namespace {
 
-const MethodInfo kInfo{.name = "r2et/tradeoff",
-                       .summary = "robust, specific and accurate over weight grids and radii, and a contest of the best",
-                       .citation = kPaper};
+const MethodInfo kTradeoffInfo{.name = "r2et/tradeoff",
+                               .summary = "robust, specific and accurate over weight grids and radii, and a contest of the best",
+                               .citation = kPaper};
 
 constexpr double kLoss = 0.003;
 const char* const kOurs = "pair hinge";
@@ -245,7 +245,7 @@ class Tradeoff final : public Experiment {
 }  // namespace
 
 void add_tradeoff(Registry<Experiment>& registry) {
-  registry.add<Tradeoff>(kInfo);
+  registry.add<Tradeoff>(kTradeoffInfo);
 }
 
 }  // namespace holdfast::r2et

@@ -15,13 +15,13 @@ const std::vector<std::string>& grid_of(const Method& method, const Setting& set
 }
 
 // A network of the grid: the position of its method and its weights.
-struct Candidate {
+struct GridPoint {
   std::size_t method;
   std::string weights;
 };
 
-std::vector<Candidate> candidates(const std::vector<const Method*>& methods, const Setting& setting, bool quick) {
-  std::vector<Candidate> all;
+std::vector<GridPoint> candidates(const std::vector<const Method*>& methods, const Setting& setting, bool quick) {
+  std::vector<GridPoint> all;
   for (std::size_t i = 0; i < methods.size(); ++i) {
     const std::vector<std::string>& grid = grid_of(*methods[i], setting);
     const std::size_t tried = quick ? std::min<std::size_t>(grid.size(), 2) : grid.size();
@@ -38,7 +38,7 @@ double validation_auc(const TrainedModel& trained) {
 std::vector<std::string> choose(ExperimentContext& context, const Setting& setting, const std::vector<const Method*>& methods,
                                 const std::shared_ptr<const ExperimentData>& data, Chooser chooser) {
   std::vector<std::string> chosen(methods.size());
-  const std::vector<Candidate> grid = candidates(methods, setting, context.quick());
+  const std::vector<GridPoint> grid = candidates(methods, setting, context.quick());
   if (!setting.choose) {
     context.note(fmt::format("{}: weights are not chosen at this scale, the first of each grid is taken", setting.name()));
     for (std::size_t i = 0; i < methods.size(); ++i) {
@@ -47,7 +47,7 @@ std::vector<std::string> choose(ExperimentContext& context, const Setting& setti
   }
   if (!setting.choose || grid.empty()) return chosen;
   std::vector<TrainOptions> options{training(setting, method("Vanilla"), "", setting.short_epochs, context.seed)};
-  for (const Candidate& one : grid)
+  for (const GridPoint& one : grid)
     options.push_back(training(setting, *methods[one.method], one.weights, setting.short_epochs, context.seed));
   const std::vector<TrainedModel> trained =
       context.train(*data, options, fmt::format("{}: weights to choose from", setting.name()));

@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kCifarResnet20Info{
     .name = "cifar_resnet20",
     .summary = "ResNet-20 for CIFAR-10; published weights of natural training",
     .citation = "He et al., Deep Residual Learning for Image Recognition, CVPR 2016",
@@ -67,7 +67,7 @@ class CifarResnet20 final : public CommonArchitecture {
 }  // namespace
 
 void register_cifar_resnet20(Registry<Architecture>& registry) {
-  registry.add<CifarResnet20>(kInfo);
+  registry.add<CifarResnet20>(kCifarResnet20Info);
 }
 
 }  // namespace holdfast

@@ -16,16 +16,16 @@ std::vector<OptionSpec> options() {
   return common_options({.inputs = "3x32x32", .mean = "0.4914x0.4822x0.4465", .deviation = "0.2471x0.2435x0.2616"});
 }
 
-constexpr const char* kCitation =
+constexpr const char* kResNetSmallPaper =
     "Bak, Liu and Johnson, The Second International Verification of Neural Networks Competition, 2021";
 
 const MethodInfo k2b{.name = "cifar_resnet2b",
                      .summary = "small residual network for CIFAR-10, two units; published weights of adversarial training",
-                     .citation = kCitation,
+                     .citation = kResNetSmallPaper,
                      .options = options()};
 const MethodInfo k4b{.name = "cifar_resnet4b",
                      .summary = "small residual network for CIFAR-10, four units; published weights of adversarial training",
-                     .citation = kCitation,
+                     .citation = kResNetSmallPaper,
                      .options = options()};
 
 class CifarResnetSmall final : public CommonArchitecture {

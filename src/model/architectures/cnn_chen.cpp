@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kCnnChenInfo{
     .name = "cnn_chen",
     .summary = "convolutional network for MNIST and Fashion-MNIST of the attribution-robustness papers",
     .citation = "Chen et al., Robust Attribution Regularization, NeurIPS 2019",
@@ -49,7 +49,7 @@ class CnnChen final : public CommonArchitecture {
 }  // namespace
 
 void register_cnn_chen(Registry<Architecture>& registry) {
-  registry.add<CnnChen>(kInfo);
+  registry.add<CnnChen>(kCnnChenInfo);
 }
 
 }  // namespace holdfast

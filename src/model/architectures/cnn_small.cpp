@@ -7,7 +7,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kCnnSmallInfo{
     .name = "cnn_small",
     .summary = "small convolutional network for quick work on small images",
     .options = common_options({.inputs = "1x28x28"},
@@ -46,7 +46,7 @@ class CnnSmall final : public CommonArchitecture {
 }  // namespace
 
 void register_cnn_small(Registry<Architecture>& registry) {
-  registry.add<CnnSmall>(kInfo);
+  registry.add<CnnSmall>(kCnnSmallInfo);
 }
 
 }  // namespace holdfast

@@ -7,10 +7,10 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "linear",
-                       .summary = "one linear layer (multinomial logistic regression)",
-                       .options = {{"inputs", "30", anything(), "shape of a sample, such as 30 or 3x32x32"},
-                                   {"classes", 2, at_least(2), "number of classes"}}};
+const MethodInfo kLinearInfo{.name = "linear",
+                             .summary = "one linear layer (multinomial logistic regression)",
+                             .options = {{"inputs", "30", anything(), "shape of a sample, such as 30 or 3x32x32"},
+                                         {"classes", 2, at_least(2), "number of classes"}}};
 
 class Linear final : public Architecture {
  public:
@@ -36,7 +36,7 @@ class Linear final : public Architecture {
 }  // namespace
 
 void register_linear(Registry<Architecture>& registry) {
-  registry.add<Linear>(kInfo);
+  registry.add<Linear>(kLinearInfo);
 }
 
 }  // namespace holdfast

@@ -7,10 +7,11 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "mlp",
-                       .summary = "multilayer perceptron of any widths",
-                       .options = common_options({.inputs = "30", .classes = 2},
-                                                 {{"hidden", "32", anything(), "widths of the hidden layers, such as 64x64"}})};
+const MethodInfo kMlpInfo{
+    .name = "mlp",
+    .summary = "multilayer perceptron of any widths",
+    .options = common_options({.inputs = "30", .classes = 2},
+                              {{"hidden", "32", anything(), "widths of the hidden layers, such as 64x64"}})};
 
 class Mlp final : public CommonArchitecture {
  public:
@@ -40,7 +41,7 @@ class Mlp final : public CommonArchitecture {
 }  // namespace
 
 void register_mlp(Registry<Architecture>& registry) {
-  registry.add<Mlp>(kInfo);
+  registry.add<Mlp>(kMlpInfo);
 }
 
 }  // namespace holdfast

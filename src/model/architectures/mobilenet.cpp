@@ -14,11 +14,12 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{.name = "mobilenet_v1_075",
-                       .summary = "MobileNet v1 0.75 for ImageNet; published weights",
-                       .citation = "Howard et al., MobileNets, 2017",
-                       .options = common_options(
-                           {.inputs = "3x224x224", .classes = 1000, .activation = "relu6", .mean = "0.5", .deviation = "0.5"})};
+const MethodInfo kMobilenetInfo{
+    .name = "mobilenet_v1_075",
+    .summary = "MobileNet v1 0.75 for ImageNet; published weights",
+    .citation = "Howard et al., MobileNets, 2017",
+    .options =
+        common_options({.inputs = "3x224x224", .classes = 1000, .activation = "relu6", .mean = "0.5", .deviation = "0.5"})};
 
 struct Block {
   std::int64_t stride, channels;
@@ -105,7 +106,7 @@ class Mobilenet final : public CommonArchitecture {
 }  // namespace
 
 void register_mobilenet(Registry<Architecture>& registry) {
-  registry.add<Mobilenet>(kInfo);
+  registry.add<Mobilenet>(kMobilenetInfo);
 }
 
 }  // namespace holdfast

@@ -8,7 +8,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kResnet9Info{
     .name = "resnet9",
     .summary = "nine-layer residual network for CIFAR-10, with batch normalisation",
     .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -55,7 +55,7 @@ class Resnet9 final : public CommonArchitecture {
 }  // namespace
 
 void register_resnet9(Registry<Architecture>& registry) {
-  registry.add<Resnet9>(kInfo);
+  registry.add<Resnet9>(kResnet9Info);
 }
 
 }  // namespace holdfast

@@ -8,7 +8,7 @@
 namespace holdfast {
 namespace {
 
-const MethodInfo kInfo{
+const MethodInfo kSiameseCnnInfo{
     .name = "siamese_cnn",
     .summary = "same class or not, for pairs of images: one convolutional encoder for both sides",
     .options = common_options({.inputs = "1x28x28", .classes = 2},
@@ -50,7 +50,7 @@ class SiameseCnn final : public CommonArchitecture {
 }  // namespace
 
 void register_siamese_cnn(Registry<Architecture>& registry) {
-  registry.add<SiameseCnn>(kInfo);
+  registry.add<SiameseCnn>(kSiameseCnnInfo);
 }
 
 }  // namespace holdfast

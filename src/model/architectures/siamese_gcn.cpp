@@ -22,7 +22,7 @@ std::vector<OptionSpec> options() {
   return list;
 }
 
-const MethodInfo kInfo{
+const MethodInfo kSiameseGcnInfo{
     .name = "siamese_gcn",
     .summary = "same class or not, for pairs of graphs: one graph convolutional encoder for both sides",
     .citation = "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017",
@@ -64,7 +64,7 @@ class SiameseGcn final : public Architecture {
 }  // namespace
 
 void register_siamese_gcn(Registry<Architecture>& registry) {
-  registry.add<SiameseGcn>(kInfo);
+  registry.add<SiameseGcn>(kSiameseGcnInfo);
 }
 
 }  // namespace holdfast

@@ -11,13 +11,13 @@ namespace holdfast {
 namespace {
 
 // (123, 117, 104) / 255 and 1 / 255.
-const MethodInfo kInfo{.name = "squeezenet1_0",
-                       .summary = "SqueezeNet 1.0 for ImageNet; published weights",
-                       .citation = "Iandola et al., SqueezeNet, 2016",
-                       .options = common_options({.inputs = "3x227x227",
-                                                  .classes = 1000,
-                                                  .mean = "0.4823529411764706x0.4588235294117647x0.40784313725490196",
-                                                  .deviation = "0.00392156862745098"})};
+const MethodInfo kSqueezenetInfo{.name = "squeezenet1_0",
+                                 .summary = "SqueezeNet 1.0 for ImageNet; published weights",
+                                 .citation = "Iandola et al., SqueezeNet, 2016",
+                                 .options = common_options({.inputs = "3x227x227",
+                                                            .classes = 1000,
+                                                            .mean = "0.4823529411764706x0.4588235294117647x0.40784313725490196",
+                                                            .deviation = "0.00392156862745098"})};
 
 class Squeezenet final : public CommonArchitecture {
  public:
@@ -78,7 +78,7 @@ class Squeezenet final : public CommonArchitecture {
 }  // namespace
 
 void register_squeezenet(Registry<Architecture>& registry) {
-  registry.add<Squeezenet>(kInfo);
+  registry.add<Squeezenet>(kSqueezenetInfo);
 }
 
 }  // namespace holdfast

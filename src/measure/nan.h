@@ -1,0 +1,9 @@
+#pragma once
+
+#include <limits>
+
+namespace holdfast {
+
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();  // undefined
+
+}  // namespace holdfast
