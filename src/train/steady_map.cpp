@@ -1,15 +1,17 @@
 // steady_map: adversarial training in which the explanation must hold as well as the prediction.
-//     CE(x') + weight * D(x, x')          D(x, x') = 1 - cosine(a(x), a(x'))
-// x': where that very sum is largest in an l_inf ball round x (inner_maximum.h). a(x): magnitudes of the map of the label's
-// logit, channels summed; the gradient (saliency), the integrated gradients from zero in `path_steps` points, or the mean of both
-// distances. With `window` w > 0 maps are first averaged over (2w+1)^2 windows, so that a shift by w pixels costs little: what
-// LENS measures. Our own. Near to it: Ivankay et al., "FAR: A General Framework for Attributional Robustness", 2020, which
-// penalises the Pearson distance of whole maps.
+//     CE(x') + weight * D(x, x') + apart * B(x, y)          D(x, x') = 1 - cosine(a(x), a(x'))     B(x, y) = cosine(a(x), a(y))
+// x': where the first two are largest together in an l_inf ball round x (inner_maximum.h). y: the next sample of the batch: a map
+// that is the same for every sample holds for nothing, and B keeps maps apart. a(x): magnitudes of the map of the label's logit,
+// channels summed, to the power `power` (1/2: D is half the squared Hellinger distance of maps scaled to sum 1, in which the many
+// middling features count as much as the few large ones); the gradient (saliency), the integrated gradients from zero in
+// `path_steps` points, or the mean of both distances. With `window` w > 0 maps are first averaged over (2w+1)^2 windows, so that
+// a shift by w pixels costs little: what LENS measures. Our own. Near to it: Ivankay et al., "FAR: A General Framework for
+// Attributional Robustness", 2020, which penalises the Pearson distance of whole maps.
 //
 // The last point of the path is x' itself: prediction, saliency and integrated gradients share one pass. Gradients of a
 // piecewise-linear network do not change inside a linear region, so that nothing leads to a point where its map differs: the
 // inner maximisation runs on a copy with softplus for its hinges, `sharpness` over the deviation of each layer's inputs. The loss
-// is that of the network itself. The weight rises in a line over the share `ramp` of the training: a map that is held before the
+// is that of the network itself. Both weights rise in a line over the share `ramp` of the training: a map that is held before the
 // network has learnt anything is held for nothing.
 #include <algorithm>
 
@@ -24,16 +26,18 @@ namespace {
 std::vector<OptionSpec> options_of() {
   std::vector<OptionSpec> options{
       {"weight", 1.0, at_least(0), "of the map's change, in the loss and in what the worst point maximises"},
+      {"apart", 0.0, at_least(0), "weight of the likeness of different samples' maps"},
       {"explanation", "both", one_of({"saliency", "integrated_gradients", "both"}), "whose map must hold"},
       {"path_steps", 4, at_least(1), "points of integrated gradients"},
       {"window", 0, at_least(0), "radius in pixels within which a map's changes hardly count"},
-      {"ramp", 0.2, between(0, 1), "share of the training over which the weight rises"},
+      {"power", 1.0, above(0), "of the magnitudes, before maps are compared; less than 1: large ones count less"},
+      {"ramp", 0.2, between(0, 1), "share of the training over which the weights rise"},
       {"sharpness", 10.0, above(0), "of the softplus that stands for hinges while the worst point is sought"}};
   for (OptionSpec& option : InnerMaximum::options()) options.push_back(std::move(option));
   return options;
 }
 
-const MethodInfo kInfo{
+const MethodInfo kSteadyMapInfo{
     .name = "steady_map",
     .summary = "adversarial training with a penalty on the change of the explanation at the worst point",
     .options = options_of(),
@@ -49,18 +53,25 @@ struct Settings {
   bool saliency = true, integrated = true;
   std::int64_t path_steps = 4;
   std::int64_t window = 0;
+  double power = 1;
 };
 
 struct Explained {
-  std::vector<at::Tensor> maps;  // folded and averaged, [B, features...]
+  std::vector<at::Tensor> maps;  // folded, [B, features]
   at::Tensor logits;             // at the samples, [B, classes]
 };
 
+// What is compared, [B, features]. Powers below 1 have no slope at 0, where integrated gradients of dark pixels lie: a thousandth
+// of the mean keeps away from it.
 at::Tensor folded(const at::Tensor& map, const Settings& settings, const Layout& layout) {
-  if (layout.kind != Layout::Kind::kGrid) return map.abs();
-  const at::Tensor magnitudes = map.abs().sum(1, /*keepdim=*/true);
-  if (settings.window == 0) return magnitudes;
-  return at::avg_pool2d(magnitudes, 2 * settings.window + 1, 1, settings.window);
+  at::Tensor magnitudes = map.abs();
+  if (layout.kind == Layout::Kind::kGrid) {
+    magnitudes = magnitudes.sum(1, /*keepdim=*/true);
+    if (settings.window > 0) magnitudes = at::avg_pool2d(magnitudes, 2 * settings.window + 1, 1, settings.window);
+  }
+  magnitudes = magnitudes.flatten(1);
+  if (settings.power == 1) return magnitudes;
+  return (magnitudes + 1e-3 * magnitudes.mean(1, /*keepdim=*/true) + 1e-12).pow(settings.power);
 }
 
 // Differentiable by `inputs` where they require gradients, and by the parameters.
@@ -83,14 +94,35 @@ Explained explain(const Logits& logits_of, const at::Tensor& inputs, const Train
   return explained;
 }
 
-// Mean of 1 - cosine over the kinds of maps, [B]. Maps that are zero everywhere are like nothing.
-at::Tensor change(const Explained& clean, const Explained& moved) {
+// Mean of the cosine over the kinds of maps, [B]. Maps that are zero everywhere are like nothing.
+at::Tensor likeness(const std::vector<at::Tensor>& first, const std::vector<at::Tensor>& second) {
   at::Tensor sum;
-  for (std::size_t i = 0; i < clean.maps.size(); ++i) {
-    const at::Tensor distance = 1 - at::cosine_similarity(clean.maps[i].flatten(1), moved.maps[i].flatten(1), 1, 1e-12);
-    sum = sum.defined() ? sum + distance : distance;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const at::Tensor cosine = at::cosine_similarity(first[i], second[i], 1, 1e-12);
+    sum = sum.defined() ? sum + cosine : cosine;
   }
-  return sum / static_cast<double>(clean.maps.size());
+  return sum / static_cast<double>(first.size());
+}
+
+at::Tensor change(const Explained& clean, const Explained& moved) {
+  return 1 - likeness(clean.maps, moved.maps);
+}
+
+// Of every sample with the next one of its network.
+at::Tensor likeness_between(const Explained& explained, std::int64_t networks) {
+  std::vector<at::Tensor> next;
+  for (const at::Tensor& map : explained.maps) next.push_back(map.unflatten(0, {networks, -1}).roll(-1, 1).flatten(0, 1));
+  return likeness(explained.maps, next);
+}
+
+// A stack's batch holds the samples of one network after those of the other.
+std::int64_t networks_in(const Trainee& trainee) {
+  if (trainee.network() == nullptr) return 1;
+  for (const Node& node : trainee.network()->nodes()) {
+    const auto* linear = std::get_if<op::Linear>(&node.operation);
+    if (linear != nullptr && linear->weight.dim() == 3) return linear->weight.size(0);
+  }
+  return 1;
 }
 
 // The network with softplus for its hinges; as it is where it has none or cannot be looked into.
@@ -114,12 +146,14 @@ class SteadyMap final : public Objective {
   explicit SteadyMap(const Options& options)  // its weight changes the worst point: it is no weight alone
       : Objective(options.canonical()),
         weight_(options.real("weight")),
+        apart_(options.real("apart")),
         ramp_(options.real("ramp")),
         sharpness_(options.real("sharpness")),
         settings_{.saliency = options.word("explanation") != "integrated_gradients",
                   .integrated = options.word("explanation") != "saliency",
                   .path_steps = options.integer("path_steps"),
-                  .window = options.integer("window")},
+                  .window = options.integer("window"),
+                  .power = options.real("power")},
         inner_(InnerMaximum::of(options)) {}
 
   void check(const Network&, const Schema& schema) const override {
@@ -128,23 +162,27 @@ class SteadyMap final : public Objective {
   }
 
   std::vector<Term> terms(double progress) const override {
-    return {{.name = "ce"}, {.name = "change", .weight = weight(progress)}, {.name = "robust_accuracy", .weight = 0}};
+    const double share = risen(progress);
+    return {{.name = "ce"},
+            {.name = "change", .weight = share * weight_},
+            {.name = "between", .weight = share * apart_},
+            {.name = "robust_accuracy", .weight = 0}};
   }
 
   std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const override {
     const at::Tensor moved = worst_point(trainee, batch);
     const Logits exact = [&](const at::Tensor& rows) { return trainee.logits(rows); };
-    const Explained there = explain(exact, moved, batch, settings_);
+    const Explained clean = explain(exact, batch.inputs, batch, settings_), there = explain(exact, moved, batch, settings_);
     const at::Tensor logits = trainee.modes_differ() ? trainee.training_logits(moved, batch.seed) : there.logits;
-    return {cross_entropies(logits, batch.labels), change(explain(exact, batch.inputs, batch, settings_), there),
+    return {cross_entropies(logits, batch.labels), change(clean, there), likeness_between(clean, networks_in(trainee)),
             hits(logits, batch.labels)};
   }
 
  private:
-  double weight(double progress) const { return ramp_ > 0 ? weight_ * std::min(1.0, progress / ramp_) : weight_; }
+  double risen(double progress) const { return ramp_ > 0 ? std::min(1.0, progress / ramp_) : 1; }
 
   at::Tensor worst_point(Trainee& trainee, const TrainBatch& batch) const {
-    const double now = weight(batch.progress);
+    const double now = risen(batch.progress) * weight_;
     if (now == 0) {
       return inner_.find(batch, [&](const at::Tensor& point) { return cross_entropies(trainee.logits(point), batch.labels); });
     }
@@ -157,7 +195,7 @@ class SteadyMap final : public Objective {
     });
   }
 
-  double weight_, ramp_, sharpness_;
+  double weight_, apart_, ramp_, sharpness_;
   Settings settings_;
   InnerMaximum inner_;
 };
@@ -165,7 +203,7 @@ class SteadyMap final : public Objective {
 }  // namespace
 
 void add_steady_map(Registry<Objective>& registry) {
-  registry.add<SteadyMap>(kInfo);
+  registry.add<SteadyMap>(kSteadyMapInfo);
 }
 
 }  // namespace holdfast

@@ -292,30 +292,54 @@ TEST(LensObjectives, ParameterGradientsAreThoseOfFiniteDifferences) {
   expect_gradients_of_differences("ig_sum_norm(epsilon=0.2,step_size=0.05,steps=2,path_steps=4,inner_path_steps=2,weight=1)");
   expect_gradients_of_differences("steady_map(epsilon=0.2,step_size=0.05,steps=2,path_steps=2)");
   expect_gradients_of_differences("steady_map(epsilon=0.2,step_size=0.05,steps=2,explanation=saliency,window=1)");
+  expect_gradients_of_differences("steady_map(epsilon=0.2,step_size=0.05,steps=2,path_steps=2,apart=0.7,power=0.5)");
 }
 
 // Logits W x: saliency is W_y everywhere and cannot change, integrated gradients are W_y x.
-TEST(SteadyMap, HasItsClosedFormOnALinearNetwork) {
-  const Dataset dataset = two_clouds();
+struct LinearCase {
+  Dataset dataset = two_clouds();
   Network network = architectures().make("linear(inputs=6,classes=2)")->build(1).to(at::kDouble);
-  const TrainBatch batch{.inputs = dataset.inputs.slice(0, 0, 10).to(at::kDouble),
-                         .labels = dataset.labels.slice(0, 0, 10),
-                         .sample_ids = at::arange(10),
-                         .schema = dataset.schema,
-                         .seed = 3,
-                         .progress = 0.5};
-  network.require_grad(true);
-  const auto change = [&](const std::string& options) {
-    return loss_of(*objectives().make("steady_map(epsilon=0.5,steps=0," + options + ")"), network, batch)
-        .parts[1]
-        .second.item<double>();
-  };
-  EXPECT_NEAR(change("explanation=saliency"), 0, 1e-12);
-  const at::Tensor moved = InnerMaximum{.epsilon = 0.5, .steps = 0}.find(batch, {});
-  const at::Tensor rows = network.parameters()[0].tensor.detach().index_select(0, batch.labels);
-  const at::Tensor expected = 1 - at::cosine_similarity((batch.inputs * rows).abs(), (moved * rows).abs());
-  EXPECT_NEAR(change("explanation=integrated_gradients,path_steps=3"), expected.mean().item<double>(), 1e-10);
-  EXPECT_NEAR(change("explanation=both,path_steps=3"), expected.mean().item<double>() / 2, 1e-10);
+  TrainBatch batch{.inputs = dataset.inputs.slice(0, 0, 10).to(at::kDouble),
+                   .labels = dataset.labels.slice(0, 0, 10),
+                   .sample_ids = at::arange(10),
+                   .schema = dataset.schema,
+                   .seed = 3,
+                   .progress = 0.5};
+  at::Tensor rows = network.parameters()[0].tensor.clone().index_select(0, batch.labels);
+
+  LinearCase() { network.require_grad(true); }
+  // 1: change, 2: between.
+  double part(std::size_t which, const std::string& options) {
+    const auto objective = objectives().make("steady_map(epsilon=0.5,steps=0," + options + ")");
+    return loss_of(*objective, network, batch).parts[which].second.item<double>();
+  }
+};
+
+TEST(SteadyMap, HasItsClosedFormOnALinearNetwork) {
+  LinearCase linear;
+  EXPECT_NEAR(linear.part(1, "explanation=saliency"), 0, 1e-12);
+  const at::Tensor moved = InnerMaximum{.epsilon = 0.5, .steps = 0}.find(linear.batch, {});
+  const at::Tensor clean_map = (linear.batch.inputs * linear.rows).abs(), map = (moved * linear.rows).abs();
+  const at::Tensor expected = 1 - at::cosine_similarity(clean_map, map);
+  EXPECT_NEAR(linear.part(1, "explanation=integrated_gradients,path_steps=3"), expected.mean().item<double>(), 1e-10);
+  EXPECT_NEAR(linear.part(1, "explanation=both,path_steps=3"), expected.mean().item<double>() / 2, 1e-10);
+
+  // Half the squared Hellinger distance, but for the thousandth of the mean.
+  const auto roots = [](const at::Tensor& magnitudes) { return (magnitudes / magnitudes.sum(1, true)).sqrt(); };
+  const at::Tensor hellinger = (roots(clean_map) - roots(map)).square().sum(1) / 2;
+  EXPECT_NEAR(linear.part(1, "explanation=integrated_gradients,path_steps=3,power=0.5"), hellinger.mean().item<double>(), 5e-3);
+}
+
+TEST(SteadyMap, ComparesEverySampleWithTheNextOfItsNetwork) {
+  LinearCase linear;
+  double expected = 0;
+  for (std::int64_t i = 0; i < 10; ++i)
+    expected += at::cosine_similarity(linear.rows[i].abs(), linear.rows[(i + 1) % 10].abs(), 0).item<double>() / 10;
+  EXPECT_LT(expected, 0.99);  // the classes' rows differ
+  EXPECT_NEAR(linear.part(2, "explanation=saliency"), expected, 1e-12);
+  const auto objective = objectives().make("steady_map(weight=0,apart=2,ramp=0.4,epsilon=0,explanation=saliency)");
+  const Loss loss = loss_of(*objective, linear.network, linear.batch);
+  EXPECT_NEAR(loss.total.item<double>(), loss.parts[0].second.item<double>() + 2 * expected, 1e-12);
 }
 
 TEST(SteadyMap, FindsPointsAtWhichTheMapMoves) {
@@ -337,6 +361,7 @@ TEST(SteadyMap, RisesWithTheTraining) {
   EXPECT_EQ(objective->terms(0.1)[1].weight, 0.5);
   EXPECT_EQ(objective->terms(0.4)[1].weight, 2);
   EXPECT_EQ(objective->terms(0.9)[1].weight, 2);
+  EXPECT_EQ(objectives().make("steady_map(apart=2,ramp=0.4)")->terms(0.1)[2].weight, 0.5);
   EXPECT_EQ(objectives().make("steady_map(ramp=0)")->terms(0)[1].weight, 1);
   const Dataset dataset = two_clouds();
   EXPECT_ERROR(objectives().make("steady_map(window=1)")->check(architectures().make("mlp")->build(0), dataset.schema), kUsage,
