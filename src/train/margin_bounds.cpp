@@ -126,7 +126,8 @@ MarginChain::Slopes MarginChain::slopes(const at::Tensor& inputs, double radius)
   Slopes result;
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     const op::Activation& activation = *layers_[i].activation;
-    const at::Tensor width = half(ball).detach().clamp_min(kLeastWidth);
+    const at::Tensor reached = half(ball).clamp_min(kLeastWidth), width = reached.detach();
+    result.steadiness.push_back(z / reached);
     result.exact.push_back(derivative(activation, z, width));
     result.bounds.push_back({derivative(activation, ball.low, width), derivative(activation, ball.high, width)});
     const Layer& next = layers_[i + 1];
@@ -155,7 +156,9 @@ MarginBounds MarginChain::bounds(const at::Tensor& inputs, double radius) const 
           .middle = middle(bounded),
           .half = half(bounded),
           .gradient = at::matmul(exact, rows),
-          .ceiling = ceiling.squeeze(1)};
+          .ceiling = ceiling.squeeze(1),
+          .steadiness = slope.steadiness.empty() ? at::zeros({inputs.size(0), inputs.size(1), 0}, inputs.options())
+                                                 : at::cat(slope.steadiness, 2)};
 }
 
 }  // namespace holdfast

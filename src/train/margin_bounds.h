@@ -26,6 +26,7 @@ struct MarginBounds {
   at::Tensor middle, half;  // [M, b, units]: a_h lies in middle -+ half over the ball
   at::Tensor gradient;      // [M, b, n]: G at x itself
   at::Tensor ceiling;       // [M, units]: |a_h| is no larger at any input, slopes of at most 1 taken for granted
+  at::Tensor steadiness;  // [M, b, units of all layers]: pre-activations over how far they can move; beyond 1 no kink is crossed
 };
 
 class MarginChain {
@@ -51,7 +52,7 @@ class MarginChain {
   };
   // Of each activation, [M, b, units].
   struct Slopes {
-    std::vector<at::Tensor> exact;
+    std::vector<at::Tensor> exact, steadiness;
     std::vector<Range> bounds;
   };
   Slopes slopes(const at::Tensor& inputs, double radius) const;

@@ -124,10 +124,8 @@ void add_recipes(Registry<Recipe>& registry) {
                         .fixed = {{"pairs", "next"}, {"curvature", "0"}},
                         .without = {"form", "kappa"}});
   add_recipe(registry, {.name = "pair_hinge",
-                        .summary = "no top feature can swap within a ball: a hinge on certified gaps",
-                        .objective = "pair_hinge",
-                        .activation = "softplus",
-                        .beta = 5});
+                        .summary = "rankings that provably hold in a ball and still differ between samples",
+                        .objective = "pair_hinge"});
 }
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// The certified pair hinge: its formula in plain loops, and that its bounds hold at every point that is tried.
+// The pair hinge: its terms in plain loops, and that its bounds hold at every point that is tried.
 #include "../../src/train/margin_bounds.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/explain/explainer.h"
@@ -10,43 +10,58 @@ namespace {
 
 using testing_support::normal_tensor;
 
-// One hidden layer, as the objective's header has it: C_hi = v_h W_hi, a_h over the ball between act'(z_h -+ r ||W_h||).
-double plain_hinge(const PlainMlp& net, const Vector& x, const Schema& schema, std::size_t k, double radius) {
+// Of one sample and one hidden layer, as the objective's header has it.
+struct PlainRanking {
+  Vector gradient, middle_gradient, half;
+  Matrix c;  // C_hi = v_h W_hi, projected
+  std::vector<std::size_t> order;
+  double tau = 0;
+};
+
+// a_h over the ball lies between act'(z_h -+ r ||W_h||).
+PlainRanking plain_ranking(const PlainMlp& net, const Vector& x, const Schema& schema, std::size_t k, double radius) {
   const std::size_t n = x.size(), units = net.first().size();
   const Vector z = net.hidden(x);
-  Matrix c;
-  Vector middle(units), half(units), g(n, 0), g_middle(n, 0);
+  PlainRanking result{.gradient = Vector(n, 0), .middle_gradient = Vector(n, 0), .half = Vector(units)};
+  double possible = 0;
   for (std::size_t h = 0; h < units; ++h) {
     Vector row = plainly_projected(net.first()[h], schema);
     for (double& value : row) value *= net.second()[1][h] - net.second()[0][h];
-    c.push_back(row);
     const double reach = radius * length(net.first()[h]), low = net.act(z[h] - reach, 1), high = net.act(z[h] + reach, 1);
-    middle[h] = (low + high) / 2;
-    half[h] = (high - low) / 2;
+    result.half[h] = (high - low) / 2;
     for (std::size_t i = 0; i < n; ++i) {
-      g[i] += net.act(z[h], 1) * row[i];
-      g_middle[i] += middle[h] * row[i];
+      result.gradient[i] += net.act(z[h], 1) * row[i];
+      result.middle_gradient[i] += (low + high) / 2 * row[i];
     }
+    possible += length(row) / std::sqrt(static_cast<double>(n));
+    result.c.push_back(row);
   }
-  const auto order = ranking(g);
-  double possible = 0;
-  for (const Vector& row : c) possible += length(row) / std::sqrt(static_cast<double>(n));
-  const double tau = std::max((std::abs(g[order[k - 1]]) + std::abs(g[order[k]])) / 2, 0.01 * possible);
+  for (const auto place : ranking(result.gradient)) result.order.push_back(static_cast<std::size_t>(place));
+  const auto magnitude = [&](std::size_t rank) { return std::abs(result.gradient[result.order[rank]]); };
+  result.tau = std::max((magnitude(k - 1) + magnitude(k)) / 2, 0.01 * possible);
+  return result;
+}
+
+double plain_hinge(const PlainRanking& of, std::size_t k) {
+  const std::size_t n = of.gradient.size();
   Vector least(n, INFINITY);
-  for (const auto& [i, j] : pairs_of(g, k, 0)) {
-    const double s_i = g[i] > 0 ? 1 : -1, s_j = g[j] > 0 ? 1 : -1;
+  for (const auto& [i, j] : pairs_of(of.gradient, k, 0)) {
+    const double s_i = of.gradient[i] > 0 ? 1 : -1;
     double bound = INFINITY;
     for (const double t : {-1.0, 1.0}) {
-      double value = s_i * g_middle[i] - t * s_j * g_middle[j];
-      for (std::size_t h = 0; h < units; ++h) value -= half[h] * std::abs(c[h][i] - t * s_i * s_j * c[h][j]);
+      double value = s_i * (of.middle_gradient[i] - t * of.middle_gradient[j]);
+      for (std::size_t h = 0; h < of.half.size(); ++h) value -= of.half[h] * std::abs(of.c[h][i] - t * of.c[h][j]);
       bound = std::min(bound, value);
     }
-    least[i] = std::min(least[i], bound / tau);
-    least[j] = std::min(least[j], bound / tau);
+    least[i] = std::min(least[i], bound / of.tau);
+    least[j] = std::min(least[j], bound / of.tau);
   }
-  double sum = 0;
-  for (const double q : least) sum += std::min(20.0, std::max(0.0, 0.1 - q));
-  return sum / static_cast<double>(n);
+  double top = 0, others = 0;
+  for (std::size_t rank = 0; rank < n; ++rank) {
+    const double cost = std::min(20.0, std::max(0.0, 0.1 - least[of.order[rank]]));
+    (rank < k ? top : others) += cost;
+  }
+  return (top / static_cast<double>(k) + others / static_cast<double>(n - k)) / 2;
 }
 
 TEST(PairHinge, IsThatOfPlainLoops) {
@@ -55,23 +70,89 @@ TEST(PairHinge, IsThatOfPlainLoops) {
       ObjectiveCase subject({.activation = activation, .groups = groups});
       const PlainMlp plain(subject.network);
       for (const double radius : {0.0, 0.05, 0.5}) {
-        expect_term(subject, fmt::format("pair_hinge(top_k=4,radius={},anneal=0,most=20)", radius), "hinge",
-                    [&](auto b) { return plain_hinge(plain, subject.x(b), subject.schema, 4, radius); });
+        expect_term(subject, fmt::format("pair_hinge(top_k=4,radius={},most=20)", radius), "hinge",
+                    [&](auto b) { return plain_hinge(plain_ranking(plain, subject.x(b), subject.schema, 4, radius), 4); });
       }
     }
   }
 }
 
-// The radius grows after the delay: half way it is half.
-TEST(PairHinge, RadiusGrows) {
+TEST(PairHinge, BetweenIsABarrierOfTheMeanCosineOfMemberships) {
+  for (const char* activation : {"relu", "softplus"}) {
+    ObjectiveCase subject({.activation = activation, .groups = true});
+    const PlainMlp plain(subject.network);
+    Matrix members;
+    for (std::int64_t b = 0; b < 6; ++b) {
+      const PlainRanking of = plain_ranking(plain, subject.x(b), subject.schema, 4, 0.1);
+      Vector row;
+      for (const double g : of.gradient) row.push_back(1 / (1 + std::exp(-(std::abs(g) / of.tau - 1) / 0.05)));
+      members.push_back(row);
+    }
+    double sum = 0;
+    for (std::size_t a = 0; a < 6; ++a) {
+      for (std::size_t b = 0; b < 6; ++b) {
+        double dot = 0;
+        for (std::size_t i = 0; i < members[a].size(); ++i) dot += members[a][i] * members[b][i];
+        if (a != b) sum += dot / (length(members[a]) * length(members[b]));
+      }
+    }
+    expect_term(subject, "pair_hinge(top_k=4,radius=0.1)", "between", [&](auto) { return -std::log(1 - sum / 30); });
+  }
+}
+
+// Where all samples are the same there is one ranking: the barrier is at its end, and finite.
+TEST(PairHinge, OneRankingForAllSamplesMeetsTheBarrier) {
   ObjectiveCase subject({.activation = "softplus"});
-  const auto at_progress = [&](const char* call, double progress) { return subject.term(call, "hinge", progress); };
-  EXPECT_TRUE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4,delay=0.3,anneal=0.6)", 0.6),
-                           at_progress("pair_hinge(top_k=4,radius=0.2,anneal=0)", 0.6)));
-  EXPECT_TRUE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4,delay=0.3,anneal=0.6)", 0.95),
-                           at_progress("pair_hinge(top_k=4,radius=0.4,anneal=0)", 0.6)));
-  EXPECT_FALSE(at::allclose(at_progress("pair_hinge(top_k=4,radius=0.4,delay=0.3,anneal=0.6)", 0.6),
-                            at_progress("pair_hinge(top_k=4,radius=0.4,anneal=0)", 0.6)));
+  subject.inputs = subject.inputs.slice(0, 0, 1).repeat({6, 1});
+  EXPECT_NEAR(subject.term("pair_hinge(top_k=4,radius=0.1)", "between").max().item<double>(), -std::log(1e-3), 1e-9);
+}
+
+TEST(PairHinge, GateAndBalanceAreThoseOfPlainLoops) {
+  const double radius = 0.3;
+  ObjectiveCase subject({});
+  {
+    const at::NoGradGuard no_graph;
+    std::get<op::Linear>(subject.network.nodes()[1].operation).bias[0].fill_(50);  // always on
+  }
+  const PlainMlp plain(subject.network);
+  const std::size_t units = plain.first().size();
+  const auto steadiness = [&](std::int64_t b, std::size_t h) {
+    return plain.hidden(subject.x(b))[h] / (radius * length(plain.first()[h]));
+  };
+  double balance = 0;
+  for (std::size_t h = 0; h < units; ++h) {
+    double on = 0;
+    for (std::int64_t b = 0; b < 6; ++b) on += 1 / (1 + std::exp(-4 * steadiness(b, h))) / 6;
+    balance += 10 * std::max(0.0, 0.1 - on * (1 - on)) / static_cast<double>(units);
+  }
+  EXPECT_GT(balance, 0);
+  expect_term(subject, "pair_hinge(top_k=4,radius=0.3)", "balance", [&](auto) { return balance; });
+  expect_term(subject, "pair_hinge(top_k=4,radius=0.3)", "gate", [&](auto b) {
+    double sum = 0;
+    for (std::size_t h = 0; h < units; ++h) sum += std::max(0.0, 1.2 - std::abs(steadiness(b, h)));
+    return sum / static_cast<double>(units);
+  });
+}
+
+// Where the gate is 0 no unit switches in the ball: a ReLU network is linear there.
+TEST(PairHinge, NoGateMeansOneLinearPiece) {
+  ObjectiveCase subject({.samples = 60});
+  const double radius = 0.03;
+  const at::Tensor gate = subject.term("pair_hinge(top_k=4,radius=0.03)", "gate");
+  const auto pattern = [&](const at::Tensor& x) {
+    const auto& hidden = std::get<op::Linear>(subject.network.nodes()[1].operation);
+    return at::addmm(hidden.bias, x, hidden.weight.t()) > 0;
+  };
+  std::int64_t steady = 0;
+  for (std::int64_t b = 0; b < 60; ++b) {
+    if (gate[b].item<double>() > 0) continue;
+    ++steady;
+    at::Tensor moves = normal_tensor({300, ObjectiveCase::kFeatures}, 78, at::kDouble);
+    moves = moves / moves.norm(2, 1, true) * radius;
+    EXPECT_TRUE(at::equal(pattern(subject.inputs[b] + moves), pattern(subject.inputs[b].unsqueeze(0)).expand({300, 7})));
+  }
+  EXPECT_GT(steady, 5);
+  EXPECT_LT(steady, 60);
 }
 
 // A flat network has no ranking to hold and nothing to gain from becoming flatter.
@@ -102,6 +183,8 @@ TEST(PairHinge, BeginsLateAndRises) {
   EXPECT_EQ(weight(0.29), 0);
   EXPECT_NEAR(weight(0.4), 1, 1e-12);
   EXPECT_EQ(weight(0.51), 2);
+  EXPECT_EQ(objective->terms(0.1)[2].weight, 0) << "the barrier waits too";
+  EXPECT_GT(objective->terms(0.1)[3].weight, 0) << "the gate does not";
   ObjectiveCase subject({});
   EXPECT_EQ(subject.term("pair_hinge(top_k=4,delay=0.3)", "hinge", 0.1).abs().max().item<double>(), 0);
   EXPECT_GT(subject.term("pair_hinge(top_k=4,delay=0.3)", "hinge", 0.4).abs().max().item<double>(), 0);
@@ -176,7 +259,7 @@ TEST(MarginBounds, HoldEverywhereInTheBallAtAnyDepth) {
 // No point of the ball swaps a pair whose hinge is zero at margin zero.
 TEST(PairHinge, ZeroProvesThatTheTopStays) {
   ObjectiveCase subject({.activation = "softplus", .samples = 40});
-  const at::Tensor hinge = subject.term("pair_hinge(top_k=4,radius=0.05,margin=0,anneal=0)", "hinge");
+  const at::Tensor hinge = subject.term("pair_hinge(top_k=4,radius=0.05,margin=0)", "hinge");
   std::int64_t proven = 0;
   for (std::int64_t b = 0; b < 40; ++b) {
     if (hinge[b].item<double>() > 0) continue;

@@ -49,7 +49,7 @@ TEST(Zoo, TrainingMakesRankingsThicker) {
   for (const char* recipe :
        {"r2et(top_k=4,gap=0.02,curvature=0.03)", "r2et_mm(top_k=4,gap=0.02,curvature=0.03)", "r2et_no_h(top_k=4,gap=0.02)",
         "r2et_mm_no_h(top_k=4,gap=0.02)", "r2et_no_h(top_k=4,gap=0.02,activation=softplus)", "est_h(curvature=0.03)",
-        "pair_hinge(top_k=4)", "pair_hinge(top_k=4,activation=relu)", "sp"}) {
+        "pair_hinge(top_k=4)", "pair_hinge(top_k=4,activation=softplus,beta=5)", "sp"}) {
     const Trained robust = trained(dataset, recipe);
     EXPECT_GT(robust.thickness, vanilla.thickness + 0.001) << recipe;
     EXPECT_GT(robust.auc, vanilla.auc - 0.03) << recipe;

@@ -49,12 +49,13 @@ std::vector<Method> make_paper_methods() {
 
 std::vector<Method> with_ours() {
   std::vector<Method> methods = make_paper_methods();
-  methods.push_back({.name = "pair hinge",
-                     .paper = "",
-                     .recipe = "pair_hinge",
-                     .grid = {"radius=0.1,hinge=0.03", "radius=0.1,hinge=0.1", "radius=0.3,hinge=0.03", "radius=0.3,hinge=0.1",
-                              "radius=1,hinge=0.1"},
-                     .tabular_only = true});
+  methods.push_back(
+      {.name = "pair hinge",
+       .paper = "",
+       .recipe = "pair_hinge",
+       .grid = {"gate=0.03,hinge=0.01,between=0.01", "gate=0.05,hinge=0.02,between=0.02", "gate=0.1,hinge=0.01,between=0.01",
+                "gate=0.1,hinge=0.03,between=0.03", "radius=0.1,gate=0.1,hinge=0.01,between=0.01"},
+       .tabular_only = true});
   return methods;
 }
 
