@@ -15,14 +15,12 @@ struct ObjectiveRecipe {
   std::string name, summary, objective;
   std::vector<std::pair<std::string, std::string>> fixed = {};  // options of the objective and their values
   std::vector<std::string> without = {};                        // options that mean nothing then
-  const char* activation = "own";                               // unless the recipe's call says otherwise
-  double beta = 0.5;
 };
 
-std::vector<OptionSpec> activation_options(const ObjectiveRecipe& recipe) {
-  return {{"activation", recipe.activation, one_of({"own", "relu", "softplus"}),
+std::vector<OptionSpec> activation_options() {
+  return {{"activation", "own", one_of({"own", "relu", "softplus"}),
            "own: the architecture's, which is ReLU wherever the papers' is"},
-          {"beta", recipe.beta, above(0), "sharpness of softplus"}};
+          {"beta", 0.5, above(0), "sharpness of softplus"}};
 }
 
 std::string activation_of(const Options& options) {
@@ -59,7 +57,7 @@ void add_recipe(Registry<Recipe>& registry, const ObjectiveRecipe& recipe) {
   for (const OptionSpec& option : objective.options) {
     if (is_free(recipe, option.name)) info.options.push_back(option);
   }
-  for (OptionSpec& option : activation_options(recipe)) info.options.push_back(std::move(option));
+  for (OptionSpec& option : activation_options()) info.options.push_back(std::move(option));
   registry.add(info, [recipe, objective](const Options& options) {
     return std::make_unique<Recipe>(Recipe{.name = options.canonical(),
                                            .objective = objective_call(recipe, objective, options),
