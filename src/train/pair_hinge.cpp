@@ -12,15 +12,15 @@
 //
 // between: alone, the hinge ends with one top k for all inputs, as a linear model has. With the memberships m = sigmoid((|G| /
 // tau
-// - 1) / .05) in the top k and c their mean cosine over pairs of samples of the batch, the term is -log(1 - c): a barrier that no
-// training passes.
+// - 1) / .05) in the top k and c their mean cosine over pairs of samples of the batch, the term is -log(1 - c): a barrier before
+// the collapse.
 //
-// gate and balance: the two above need borders between rankings that are far from all samples, and rotate towards none on their
-// own. With d = z / (how far z can move in the ball) for the pre-activation z of every unit,
+// gate and balance: the two above need borders between rankings that are far from all samples. With d = z / (how far z can move
+// in the ball) for the pre-activation z of every unit,
 //     gate = mean over units of relu(1.2 - |d|)                    units switch far from samples
 //     balance = 10 mean over units of relu(.1 - p (1 - p))         p = mean of sigmoid(4 d) over the batch; not by being always
 //     on
-// which turns units to directions along which the data has gaps wider than the ball: in tables, mostly single categories.
+// which favours directions along which the data has gaps wider than the ball, as categories of tables have.
 //
 //     loss = ce + ramp (hinge * hinge + between * between) + gate * (gate + balance)
 //
