@@ -10,16 +10,14 @@
 // q does not change when G is scaled, so that the hinge cannot be met by a larger or smaller gradient; q_i > 0 for all features
 // proves that the top k set cannot change in the ball.
 //
-// between: alone, the hinge ends with one top k for all inputs, as a linear model has. With the memberships m = sigmoid((|G| /
-// tau
-// - 1) / .05) in the top k and c their mean cosine over pairs of samples of the batch, the term is -log(1 - c): a barrier before
-// the collapse.
+// between: alone, the hinge ends with one top k for all inputs, as a linear model has. With the memberships in the top k
+//     m = sigmoid((|G| / tau - 1) / .05)
+// and c their mean cosine over pairs of samples of the batch, the term is -log(1 - c): a barrier before the collapse.
 //
 // gate and balance: the two above need borders between rankings that are far from all samples. With d = z / (how far z can move
 // in the ball) for the pre-activation z of every unit,
 //     gate = mean over units of relu(1.2 - |d|)                    units switch far from samples
-//     balance = 10 mean over units of relu(.1 - p (1 - p))         p = mean of sigmoid(4 d) over the batch; not by being always
-//     on
+//     balance = 10 mean over units of relu(.1 - p (1 - p))         p = mean of sigmoid(4 d) over the batch; not always on
 // which favours directions along which the data has gaps wider than the ball, as categories of tables have.
 //
 //     loss = ce + ramp (hinge * hinge + between * between) + gate * (gate + balance)
