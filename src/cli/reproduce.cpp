@@ -14,7 +14,8 @@ namespace {
 
 struct ReproduceCommand {
   CommonFlags common;
-  std::string experiment, scale = "quick", out, models, results;
+  std::string experiment, scale = "quick", out, models, cells, results;
+  std::vector<std::string> only;
   bool json = false;
 };
 
@@ -26,10 +27,12 @@ ReproduceOptions options_of(const ReproduceCommand& flags, const std::string& na
                            .threads = flags.common.threads,
                            .device = flags.common.torch_device(),
                            .folder = flags.out,
-                           .models = flags.models};
+                           .models = flags.models,
+                           .cells = flags.cells,
+                           .only = flags.only};
   if (of_group) {
     options.folder += "/" + name.substr(name.find('/') + 1);
-    options.cells = flags.out + "/cells";
+    if (options.cells.empty()) options.cells = flags.out + "/cells";
     if (options.models.empty()) options.models = flags.out + "/models";
   }
   return options;
@@ -37,6 +40,7 @@ ReproduceOptions options_of(const ReproduceCommand& flags, const std::string& na
 
 void run(const ReproduceCommand& flags) {
   flags.common.apply();
+  if (!flags.only.empty() && !flags.results.empty()) usage_error("--results keeps whole experiments: leave --only away");
   const std::vector<std::string> names = experiments_of(flags.experiment);
   const bool of_group = names.front() != flags.experiment;
   for (const std::string& name : names) {
@@ -66,6 +70,9 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   command->add_option("--out", flags->out, "Run folder; an interrupted run in it goes on. A group has a folder in it for each")
       ->required();
   command->add_option("--models", flags->models, "Folder of trained networks, to share them between runs; default: inside --out");
+  command->add_option("--cells", flags->cells, "Folder of attacked and measured cells, to share them between runs");
+  command->add_option("--only", flags->only, "Datasets whose name in the tables begins like this; may be given again")
+      ->allow_extra_args(false);
   command->add_option("--results", flags->results, "Also keep results, manifest and verdicts as small files below this folder");
   command->add_flag("--json", flags->json, "Print results.json instead of the tables");
   flags->common.add_to(*command);

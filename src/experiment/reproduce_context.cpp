@@ -1,7 +1,10 @@
 // What an experiment's work goes through: datasets and cells, kept by their keys; trainings are in reproduce_train.cpp.
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <thread>
+
+#include <fmt/ranges.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
@@ -33,8 +36,25 @@ Json read_kept(const std::string& path, const std::string& key) {
 
 }  // namespace
 
-ExperimentContext::ExperimentContext(Scale asked, std::uint64_t with_seed, int with_threads, at::Device on, Folders folders)
-    : scale(asked), seed(with_seed), threads(threads_on(on, with_threads)), device(on), folders_(std::move(folders)) {}
+ExperimentContext::ExperimentContext(Scale asked, std::uint64_t with_seed, int with_threads, at::Device on, Folders folders,
+                                     std::vector<std::string> wanted)
+    : scale(asked),
+      seed(with_seed),
+      threads(threads_on(on, with_threads)),
+      device(on),
+      only(std::move(wanted)),
+      folders_(std::move(folders)) {
+  if (!only.empty()) note(fmt::format("only datasets that begin with {}; the rest is left out", fmt::join(only, " or ")));
+}
+
+bool ExperimentContext::wants(const std::string& name) const {
+  const auto begins = [&](const std::string& beginning) {
+    return name.size() >= beginning.size() && std::equal(beginning.begin(), beginning.end(), name.begin(), [](char a, char b) {
+             return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+           });
+  };
+  return only.empty() || std::ranges::any_of(only, begins);
+}
 
 std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::string& call, std::uint64_t split_seed,
                                                                  std::int64_t fold) {

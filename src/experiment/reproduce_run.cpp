@@ -108,6 +108,7 @@ Json run_experiment(const ReproduceOptions& options) {
   const Json identity{{"experiment", experiment->name()},
                       {"scale", to_string(options.scale)},
                       {"seed", options.seed},
+                      {"only", options.only},
                       {"conditions", run_conditions(0, options.device, {})}};
   const auto claim = claim_run_folder(options.folder, identity);
   if (run_is_complete(options.folder)) {
@@ -119,7 +120,8 @@ Json run_experiment(const ReproduceOptions& options) {
   ExperimentContext context(options.scale, options.seed, options.threads, options.device,
                             {.run = options.folder,
                              .models = options.models.empty() ? options.folder + "/models" : options.models,
-                             .cells = options.cells.empty() ? options.folder + "/cells" : options.cells});
+                             .cells = options.cells.empty() ? options.folder + "/cells" : options.cells},
+                            options.only);
   const ExperimentResult result = experiment->run(context);
   // Written and read again, so that a run that is read later says the same.
   write_json(options.folder + "/results.json", results_json(options, experiment->name(), result, context.notes()));

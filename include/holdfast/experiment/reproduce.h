@@ -119,13 +119,16 @@ class ExperimentContext {
   struct Folders {
     std::string run, models, cells;
   };
-  ExperimentContext(Scale scale, std::uint64_t seed, int threads, at::Device device, Folders folders);
+  ExperimentContext(Scale scale, std::uint64_t seed, int threads, at::Device device, Folders folders,
+                    std::vector<std::string> only = {});
 
   const Scale scale;
   const std::uint64_t seed;
   const int threads;  // at least 1
   const at::Device device;
+  const std::vector<std::string> only;  // beginnings of the datasets' names in tables that are wanted; none: all
 
+  bool wants(const std::string& name) const;  // capitals or not
   bool quick() const { return scale == Scale::kQuick; }
   // `quick`, `cpu` or `full`, by the scale.
   template <class T>
@@ -190,6 +193,7 @@ struct ReproduceOptions {
   at::Device device = at::kCPU;
   std::string folder;         // run folder, claimed here
   std::string models, cells;  // empty: below the run folder
+  std::vector<std::string> only = {};
 };
 // Runs one experiment and writes results.json and manifest.json; a complete run is read instead. Returns results.json:
 //     {"kind": "experiment", "experiment", "scale", "seed", "title", "paper", "settings",

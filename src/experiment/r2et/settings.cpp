@@ -124,6 +124,7 @@ std::vector<Setting> settings(const ExperimentContext& context, Which which) {
     }
     all.push_back(graph_pairs(context, "BP", "abide_ho111", 111));
   }
+  std::erase_if(all, [&](const Setting& setting) { return !context.wants(setting.name()); });
   return all;
 }
 
@@ -135,6 +136,7 @@ std::vector<Setting> tradeoff_settings(const ExperimentContext& context) {
   unseen.epochs = context.by_scale(6, 100, 100);
   all.push_back(unseen);
   for (Setting& setting : all) setting.samples = context.by_scale(16, 200, 500);
+  std::erase_if(all, [&](const Setting& setting) { return !context.wants(setting.name()); });
   return all;
 }
 
