@@ -19,7 +19,7 @@ using testing_support::Rows;
 using testing_support::to_rows;
 using testing_support::wrong_with;
 
-const std::vector<std::string> kRows{
+const std::vector<std::string> kAttackRows{
     "random(samples=40)",
     "random(samples=40,from=sphere)",
     "random_sign(steps=40)",
@@ -45,8 +45,9 @@ std::string method_of(const std::string& call) {
 
 TEST(AttackTable, EveryAttackHasARow) {
   for (const MethodInfo* info : attacks().infos()) {
-    EXPECT_TRUE(std::any_of(kRows.begin(), kRows.end(), [&](const std::string& call) { return method_of(call) == info->name; }))
-        << info->name << " has no row in kRows";
+    EXPECT_TRUE(std::any_of(kAttackRows.begin(), kAttackRows.end(),
+                            [&](const std::string& call) { return method_of(call) == info->name; }))
+        << info->name << " has no row in kAttackRows";
   }
 }
 
@@ -182,7 +183,9 @@ TEST_P(AttackConformance, WhereNothingMayMoveNothingDoes) {
   EXPECT_TRUE(at::equal(test.run(GetParam()).perturbed, test.inputs)) << "epsilon 0";
   test = boxed_case(Norm::kL2);
   test.threat.frozen = at::ones({1, 3, 4}, at::kBool);
-  EXPECT_TRUE(at::equal(test.run(GetParam()).perturbed, test.inputs)) << "everything frozen";
+  const AttackResult frozen = test.run(GetParam());
+  EXPECT_TRUE(at::equal(frozen.perturbed, test.inputs)) << "everything frozen";
+  for (const SampleOutcome& outcome : frozen.samples) EXPECT_EQ(outcome.evaluations, 1) << "the clean explanation";
 }
 
 TEST_P(AttackConformance, ComparingAllFeaturesIsDefined) {
@@ -191,6 +194,7 @@ TEST_P(AttackConformance, ComparingAllFeaturesIsDefined) {
   for (const SampleOutcome& outcome : test.run(GetParam()).samples) {
     EXPECT_EQ(outcome.value, 1);
     EXPECT_EQ(outcome.first_swap, -1);
+    EXPECT_EQ(outcome.evaluations, 1) << "nothing can be broken: the clean explanation is enough";
   }
 }
 
@@ -217,7 +221,7 @@ TEST_P(AttackConformance, NameIsACallThatMakesTheSameAttack) {
   EXPECT_EQ(attacks().make(name)->name(), name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Attacks, AttackConformance, testing::ValuesIn(kRows),
+INSTANTIATE_TEST_SUITE_P(Attacks, AttackConformance, testing::ValuesIn(kAttackRows),
                          [](const auto& row) { return method_of(row.param) + "_" + std::to_string(row.index); });
 
 }  // namespace

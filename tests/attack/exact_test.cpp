@@ -15,16 +15,16 @@ using testing_support::normal_tensor;
 using testing_support::OneHiddenLayer;
 using testing_support::PatternSearch;
 
-constexpr std::int64_t kFeatures = 14, kHidden = 32, kSamples = 40;
+constexpr std::int64_t kExactFeatures = 14, kHidden = 32, kExactSamples = 40;
 constexpr std::size_t kTop = 5;
 
 AttackCase small_ball(double radius, std::uint64_t seed) {
   AttackCase test;
-  test.model = make_model(mlp_network({.features = kFeatures, .hidden = kHidden, .seed = seed}));
-  test.schema = Schema::of(Layout::vector(kFeatures));
+  test.model = make_model(mlp_network({.features = kExactFeatures, .hidden = kHidden, .seed = seed}));
+  test.schema = Schema::of(Layout::vector(kExactFeatures));
   // Inputs of the size of scaled features: as many boundaries nearby as in a trained network.
-  test.inputs = normal_tensor({kSamples, kFeatures}, 200 + seed).mul_(0.35);
-  test.ids = at::arange(kSamples, at::kLong);
+  test.inputs = normal_tensor({kExactSamples, kExactFeatures}, 200 + seed).mul_(0.35);
+  test.ids = at::arange(kExactSamples, at::kLong);
   test.metric = "top_k(k=5)";
   test.threat = ThreatModel::make(Norm::kL2, radius, std::nullopt, test.schema);
   return test;
@@ -58,7 +58,7 @@ TEST_P(Exact, GauntletIsOptimalInAlmostAllSamples) {
   for (const std::uint64_t seed : {11, 12}) {
     AttackCase test = small_ball(GetParam(), seed);
     const AttackResult result = test.run("gauntlet");
-    for (std::int64_t i = 0; i < kSamples; ++i) {
+    for (std::int64_t i = 0; i < kExactSamples; ++i) {
       OneHiddenLayer layer;
       const PatternSearch exact = search(test, i, GetParam(), layer);
       const double found = result.samples[static_cast<std::size_t>(i)].value;
@@ -93,7 +93,7 @@ TEST_P(Exact, ThePatternSearchHoldsAgainstManyPoints) {
         w = stream.normal();
         size += w * w;
       }
-      const double length = GetParam() * (draw % 2 ? 1 : std::pow(stream.uniform(), 1.0 / kFeatures)) / std::sqrt(size);
+      const double length = GetParam() * (draw % 2 ? 1 : std::pow(stream.uniform(), 1.0 / kExactFeatures)) / std::sqrt(size);
       for (std::size_t j = 0; j < x.size(); ++j) x[j] += length * way[j];
       std::vector<char> on;
       double margin = layer.offset;

@@ -17,12 +17,12 @@ using testing_support::mlp_network;
 using testing_support::normal_tensor;
 using testing_support::softplus;
 
-constexpr std::int64_t kTrials = 200, kSamples = 50, kFeatures = 12;
+constexpr std::int64_t kTrials = 200, kEach = 50, kCaseFeatures = 12;
 
 // Elements 0-2 and 3-4 one-hot, 5-8 on grids, 9-11 free.
 Schema table_schema(RandomStream& stream) {
-  Schema schema = Schema::of(Layout::vector(kFeatures));
-  for (int i = 0; i < kFeatures; ++i) {
+  Schema schema = Schema::of(Layout::vector(kCaseFeatures));
+  for (int i = 0; i < kCaseFeatures; ++i) {
     Feature feature{.name = "column " + std::to_string(i)};
     if (i >= 5 && i < 9) feature.step = 1.0 / static_cast<double>(2 + stream.below(40));
     feature.frozen = stream.below(12) == 0;
@@ -33,13 +33,13 @@ Schema table_schema(RandomStream& stream) {
 }
 
 at::Tensor table_rows(const Schema& schema, std::uint64_t seed) {
-  at::Tensor rows = at::zeros({kSamples, kFeatures});
+  at::Tensor rows = at::zeros({kEach, kCaseFeatures});
   auto values = rows.accessor<float, 2>();
-  for (std::int64_t b = 0; b < kSamples; ++b) {
+  for (std::int64_t b = 0; b < kEach; ++b) {
     RandomStream stream(seed, "row", static_cast<std::uint64_t>(b));
     values[b][static_cast<std::int64_t>(stream.below(3))] = 1;
     values[b][3 + static_cast<std::int64_t>(stream.below(2))] = 1;
-    for (std::int64_t i = 5; i < kFeatures; ++i) {
+    for (std::int64_t i = 5; i < kCaseFeatures; ++i) {
       const double step = schema.features[static_cast<std::size_t>(i)].step;
       values[b][i] = static_cast<float>(step > 0 ? step * std::floor(stream.uniform() / step) : stream.uniform());
     }
@@ -50,7 +50,7 @@ at::Tensor table_rows(const Schema& schema, std::uint64_t seed) {
 std::unique_ptr<Model> random_model(RandomStream& stream) {
   constexpr double kGains[] = {1, 1, 30};
   const op::Activation activation = stream.below(3) == 0 ? softplus(3) : op::Activation{};
-  return make_model(mlp_network({.features = kFeatures,
+  return make_model(mlp_network({.features = kCaseFeatures,
                                  .hidden = 4 + static_cast<std::int64_t>(stream.below(20)),
                                  .classes = 2 + static_cast<std::int64_t>(stream.below(3)),
                                  .seed = 1 + stream.below(1000),
@@ -73,7 +73,7 @@ AttackCase random_case(std::uint64_t trial, RandomStream& stream) {
   test.schema = table_schema(stream);
   test.model = random_model(stream);
   test.inputs = table_rows(test.schema, trial);
-  test.ids = at::arange(kSamples, at::kLong);
+  test.ids = at::arange(kEach, at::kLong);
   test.threat = random_threat(stream, test.schema);
   test.select = stream.below(2) == 0 ? Select::kWorst : Select::kLast;
   return test;
@@ -118,7 +118,7 @@ TEST(ManyCases, EveryReturnedInputIsAllowed) {
     Verification found;
     ASSERT_NO_THROW(found = verify(*test.model, test.threat, test.inputs, result.perturbed, test.ids, call))
         << "trial " << trial << ", " << call << ", " << to_json(test.threat).dump();
-    cases += kSamples;
+    cases += kEach;
     moved += found.moved;
     if (!test.threat.valid) continue;
     valid_moved += found.moved;

@@ -51,7 +51,7 @@ def main():
         write(out / register, insert_after(text, rf'^ *\w*Registry\S* (registry|all)\("{kind}"\);$', addition, "  "))
         if row:
             test = test.strip("`")
-            write(out / test, insert_after((tree / test).read_text(), r"kRows\{$", row, "    "))
+            write(out / test, insert_after((tree / test).read_text(), r"(Rows|\brows = )\{$", row, "    "))
 
 
 if __name__ == "__main__":

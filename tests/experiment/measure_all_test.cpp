@@ -13,7 +13,7 @@
 namespace holdfast {
 namespace {
 
-struct Setting {
+struct MeasureSetting {
   std::unique_ptr<Model> model = make_model(architectures().make("mlp(inputs=12,hidden=16,classes=3)")->build(1));
   std::unique_ptr<Explainer> explainer = explainers().make("saliency");
   Schema schema = Schema::of(Layout::vector(12));
@@ -33,7 +33,7 @@ struct Setting {
 };
 
 TEST(MeasureAll, IsTheSameForAnyNumberOfThreadsAndNearlySoForAnyTile) {
-  const Setting setting;
+  const MeasureSetting setting;
   const auto measure = measures().make("thickness(k=4,endpoints=8,points=4,form=relaxed)");
   const Measurement one = measure_all(*measure, setting.job(), {.size = 5, .threads = 1});
   const Measurement two = measure_all(*measure, setting.job(), {.size = 5, .threads = 2});
@@ -45,7 +45,7 @@ TEST(MeasureAll, IsTheSameForAnyNumberOfThreadsAndNearlySoForAnyTile) {
 }
 
 TEST(MeasureAll, RefusesBeforeAnyWork) {
-  const Setting setting;
+  const MeasureSetting setting;
   MeasureJob job = setting.job();
   job.epsilon = 0;
   EXPECT_ERROR(measure_all(*measures().make("thickness(k=4)"), job, {}), kUsage, "epsilon");
@@ -61,6 +61,19 @@ TEST(MeasureAll, JsonLeavesUndefinedValuesOut) {
   EXPECT_EQ(json.at("count"), 2);
   EXPECT_EQ(json.at("parts").at("residual").at("mean"), 2);
   EXPECT_FALSE(json.at("higher_is_better"));
+}
+
+// All of four samples: as many as 1 - 0.025^(1/4) of others may have another value, within the range that the measure has.
+TEST(MeasureAll, EqualValuesLeaveRoomWithinTheMeasuresRange) {
+  const double unseen = 1 - std::pow(0.025, 0.25);
+  const Measurement measured{.values = {1, 1, 1, 1}};
+  for (const char* call : {"thickness(k=4)", "dffot", "deletion"}) {
+    const Interval interval = mean_interval(*measures().make(call), measured, 0);
+    EXPECT_DOUBLE_EQ(interval.low, 1 - unseen) << call;
+    EXPECT_EQ(interval.high, 1) << call;
+  }
+  for (const char* call : {"thickness(k=4,form=relaxed)", "curvature"})
+    EXPECT_EQ(mean_interval(*measures().make(call), measured, 0).low, 1) << call << " has no end";
 }
 
 RowValues attacked(const std::string& model, std::vector<double> values, std::vector<std::int64_t> first_swap) {

@@ -17,7 +17,7 @@ using testing_support::mlp_model;
 using testing_support::normal_tensor;
 using testing_support::softplus;
 
-constexpr std::int64_t kSamples = 6, kFeatures = 7;
+constexpr std::int64_t kRows = 6, kColumns = 7;
 
 struct Row {
   std::string call;
@@ -68,7 +68,7 @@ TEST(MeasureTable, EveryMeasureHasARow) {
 class MeasureConformance : public testing::TestWithParam<Row> {
  protected:
   // Samples begin <= b < end. Their ids are not their positions.
-  MeasureTask task(std::int64_t begin = 0, std::int64_t end = kSamples) const {
+  MeasureTask task(std::int64_t begin = 0, std::int64_t end = kRows) const {
     const at::NoGradGuard no_graph;
     const at::Tensor inputs = inputs_.slice(0, begin, end);
     return {.model = *model_,
@@ -80,7 +80,7 @@ class MeasureConformance : public testing::TestWithParam<Row> {
             .seed = 3,
             .epsilon = 0.8,
             .endpoints = endpoints_.slice(0, begin, end),
-            .baseline = at::zeros({kFeatures}, at::kDouble),
+            .baseline = at::zeros({kColumns}, at::kDouble),
             .background = background_};
   }
 
@@ -107,21 +107,21 @@ class MeasureConformance : public testing::TestWithParam<Row> {
 
   std::unique_ptr<Measure> measure_ = measures().make(GetParam().call);
   std::unique_ptr<Explainer> explainer_ = explainers().make("saliency");
-  std::unique_ptr<Model> model_ = mlp_model({.features = kFeatures,
+  std::unique_ptr<Model> model_ = mlp_model({.features = kColumns,
                                              .classes = GetParam().classes,
                                              .activation = GetParam().relu ? op::Activation{} : softplus(1.5),
                                              .type = at::kDouble});
-  Schema schema_ = Schema::of(Layout::vector(kFeatures));
-  at::Tensor inputs_ = normal_tensor({kSamples, kFeatures}, 30, at::kDouble);
-  at::Tensor endpoints_ = inputs_ + 0.5 * normal_tensor({kSamples, kFeatures}, 31, at::kDouble);
-  at::Tensor background_ = normal_tensor({20, kFeatures}, 32, at::kDouble);
+  Schema schema_ = Schema::of(Layout::vector(kColumns));
+  at::Tensor inputs_ = normal_tensor({kRows, kColumns}, 30, at::kDouble);
+  at::Tensor endpoints_ = inputs_ + 0.5 * normal_tensor({kRows, kColumns}, 31, at::kDouble);
+  at::Tensor background_ = normal_tensor({20, kColumns}, 32, at::kDouble);
 };
 
 TEST_P(MeasureConformance, GivesOneValueASampleInEveryColumn) {
   const Measurement measured = measure_->run(task());
-  ASSERT_EQ(measured.values.size(), std::size_t{kSamples});
+  ASSERT_EQ(measured.values.size(), std::size_t{kRows});
   EXPECT_TRUE(std::all_of(measured.values.begin(), measured.values.end(), [](double value) { return std::isfinite(value); }));
-  for (const auto& [name, part] : measured.parts) EXPECT_EQ(part.size(), std::size_t{kSamples}) << name;
+  for (const auto& [name, part] : measured.parts) EXPECT_EQ(part.size(), std::size_t{kRows}) << name;
   EXPECT_FALSE(std::all_of(measured.values.begin(), measured.values.end(), [&](double v) { return v == measured.values[0]; }))
       << "samples differ; a measure that is the same for all of them shows nothing here";
 }
@@ -135,7 +135,7 @@ TEST_P(MeasureConformance, IsDeterministicAndWorksWhereGradientsAreOff) {
 
 TEST_P(MeasureConformance, ABatchIsItsSamplesOneByOne) {
   const Measurement all = measure_->run(task());
-  for (std::int64_t b = 0; b < kSamples; ++b) expect_near(measure_->run(task(b, b + 1)), all, b, "sample " + std::to_string(b));
+  for (std::int64_t b = 0; b < kRows; ++b) expect_near(measure_->run(task(b, b + 1)), all, b, "sample " + std::to_string(b));
 }
 
 TEST_P(MeasureConformance, TheMemoryLimitChangesNothing) {

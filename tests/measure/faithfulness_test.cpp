@@ -60,15 +60,15 @@ struct Case {
   Measurement measure(const std::string& call) const { return measures().make(call)->run(task()); }
 };
 
-constexpr std::int64_t kSamples = 5, kFeatures = 7;
+constexpr std::int64_t kRemovalSamples = 5, kRemovalFeatures = 7;
 
 // Columns 1-3 and 5-6 are one-hot groups.
 Case table() {
-  Case made{.model = mlp_model({.features = kFeatures, .classes = 3, .activation = softplus(2), .type = at::kDouble}),
+  Case made{.model = mlp_model({.features = kRemovalFeatures, .classes = 3, .activation = softplus(2), .type = at::kDouble}),
             .explainer = explainers().make("saliency"),
-            .schema = Schema::of(Layout::vector(kFeatures)),
-            .inputs = normal_tensor({kSamples, kFeatures}, 80, at::kDouble),
-            .background = normal_tensor({12, kFeatures}, 81, at::kDouble)};
+            .schema = Schema::of(Layout::vector(kRemovalFeatures)),
+            .inputs = normal_tensor({kRemovalSamples, kRemovalFeatures}, 80, at::kDouble),
+            .background = normal_tensor({12, kRemovalFeatures}, 81, at::kDouble)};
   made.schema.groups = {{"colour", {1, 2, 3}, {"r", "g", "b"}}, {"sex", {5, 6}, {"f", "m"}}};
   return made;
 }
@@ -85,7 +85,7 @@ struct Reference {
     if (remove == "resample") {
       units = {{0}, {1, 2, 3}, {4}, {5, 6}};
     } else {
-      for (std::int64_t i = 0; i < kFeatures; ++i) units.push_back({i});
+      for (std::int64_t i = 0; i < kRemovalFeatures; ++i) units.push_back({i});
     }
   }
 
@@ -110,7 +110,7 @@ struct Reference {
   }
 
   at::Tensor replacement(std::int64_t sample, std::int64_t draw) const {
-    if (remove == "zero") return at::zeros({kFeatures}, at::kDouble);
+    if (remove == "zero") return at::zeros({kRemovalFeatures}, at::kDouble);
     if (remove == "mean") return of.background.mean(0);
     RandomStream stream(9, "removal.resample", static_cast<std::uint64_t>(20 + sample));
     std::uint64_t row = 0;
@@ -168,7 +168,7 @@ TEST(Faithfulness, IsThatOfSamplesOneByOneForEveryMethodAndRemoval) {
     for (const std::string method : {"dffot", "comp", "suff", "deletion", "insertion"}) {
       const Measurement measured = some.measure(method + "(remove=" + remove + ",draws=3)");
       const std::vector<double> random = part(measured, "random");
-      for (std::int64_t b = 0; b < kSamples; ++b) {
+      for (std::int64_t b = 0; b < kRemovalSamples; ++b) {
         const auto i = static_cast<std::size_t>(b);
         EXPECT_NEAR(measured.values[i], reference.score(method, b, reference.ranked(b)), 1e-12) << method << " " << remove;
         EXPECT_NEAR(random[i], reference.score(method, b, reference.random(b)), 1e-12) << method << " " << remove;
@@ -312,7 +312,7 @@ TEST(Faithfulness, SaysWhatIsMissing) {
   EXPECT_ERROR(some.measure("comp(remove=mean)"), kInput, "rows of the background have shape");
   some.background = at::Tensor();
   EXPECT_ERROR(some.measure("comp(remove=resample)"), kUsage, "--background");
-  some.model = linear_model(at::ones({1, kFeatures}, at::kDouble), at::zeros({1}, at::kDouble));
+  some.model = linear_model(at::ones({1, kRemovalFeatures}, at::kDouble), at::zeros({1}, at::kDouble));
   some.explainer = explainers().make("saliency(target=logit)");
   EXPECT_ERROR(some.measure("comp"), kUsage, "only class");
 }

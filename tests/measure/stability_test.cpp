@@ -18,14 +18,14 @@ using testing_support::mlp_model;
 using testing_support::normal_tensor;
 using testing_support::softplus;
 
-constexpr std::int64_t kSamples = 5, kPoints = 9, kFeatures = 6;
+constexpr std::int64_t kStabilitySamples = 5, kStabilityPoints = 9, kStabilityFeatures = 6;
 
 // A task with everything it points to.
 struct Case {
   std::unique_ptr<Model> model;
   std::unique_ptr<Explainer> explainer;
-  Schema schema = Schema::of(Layout::vector(kFeatures));
-  at::Tensor inputs = normal_tensor({kSamples, kFeatures}, 70, at::kDouble);
+  Schema schema = Schema::of(Layout::vector(kStabilityFeatures));
+  at::Tensor inputs = normal_tensor({kStabilitySamples, kStabilityFeatures}, 70, at::kDouble);
   at::Tensor endpoints = {};
 
   MeasureTask task() const {
@@ -44,16 +44,17 @@ struct Case {
 };
 
 Case linear_case(const std::string& explainer) {
-  Case made{.model = linear_model(normal_tensor({3, kFeatures}, 71, at::kDouble), normal_tensor({3}, 72, at::kDouble)),
+  Case made{.model = linear_model(normal_tensor({3, kStabilityFeatures}, 71, at::kDouble), normal_tensor({3}, 72, at::kDouble)),
             .explainer = explainers().make(explainer)};
   return made;
 }
 
 // Far enough from the samples for some predictions to change.
 Case mlp_case(const std::string& explainer = "saliency", double distance = 0.7) {
-  Case made{.model = mlp_model({.features = kFeatures, .classes = 3, .activation = softplus(2), .type = at::kDouble}),
+  Case made{.model = mlp_model({.features = kStabilityFeatures, .classes = 3, .activation = softplus(2), .type = at::kDouble}),
             .explainer = explainers().make(explainer)};
-  made.endpoints = made.inputs.unsqueeze(1) + distance * normal_tensor({kSamples, kPoints, kFeatures}, 73, at::kDouble);
+  made.endpoints = made.inputs.unsqueeze(1) +
+                   distance * normal_tensor({kStabilitySamples, kStabilityPoints, kStabilityFeatures}, 73, at::kDouble);
   return made;
 }
 
@@ -109,9 +110,9 @@ double length(const at::Tensor& vector) {
 template <class Number>
 std::vector<double> largest_over_points(const Case& of, const Number& number) {
   std::vector<double> result;
-  for (std::int64_t b = 0; b < kSamples; ++b) {
+  for (std::int64_t b = 0; b < kStabilitySamples; ++b) {
     double largest = std::numeric_limits<double>::quiet_NaN();
-    for (std::int64_t p = 0; p < kPoints; ++p) {
+    for (std::int64_t p = 0; p < kStabilityPoints; ++p) {
       const Point point = point_at(of, b, p);
       if (!point.flip) largest = std::fmax(largest, number(point));
     }
@@ -138,7 +139,7 @@ TEST(Stability, LargestNumbersAreThoseOfPointsOneByOne) {
   const Case some = mlp_case();
   const auto flips = part(some.measure("max_sensitivity(from=given)"), "label_flips");
   ASSERT_GT(*std::max_element(flips.begin(), flips.end()), 0) << "points with another prediction belong to this test";
-  ASSERT_LT(*std::min_element(flips.begin(), flips.end()), kPoints);
+  ASSERT_LT(*std::min_element(flips.begin(), flips.end()), kStabilityPoints);
 
   expect_near(some.measure("max_sensitivity(from=given)").values,
               largest_over_points(some, [](const Point& p) { return length(p.b - p.a) / length(p.a); }));
@@ -168,10 +169,10 @@ TEST(Stability, OtherNorms) {
 TEST(Stability, AverageIsTheMeanOfThePointsThatKeepThePrediction) {
   const Case some = mlp_case();
   std::vector<double> expected;
-  for (std::int64_t b = 0; b < kSamples; ++b) {
+  for (std::int64_t b = 0; b < kStabilitySamples; ++b) {
     double sum = 0;
     int kept = 0;
-    for (std::int64_t p = 0; p < kPoints; ++p) {
+    for (std::int64_t p = 0; p < kStabilityPoints; ++p) {
       const Point point = point_at(some, b, p);
       if (point.flip) continue;
       sum += length(point.b - point.a) / length(point.a);
@@ -192,7 +193,7 @@ TEST(Stability, AMapThatNeverMovesIsStable) {
 
 // w * x moves as the input does: relatively by the same amount in every element, absolutely by |w| where all are alike.
 TEST(Stability, ClosedFormsOfInputTimesGradientOnLinearModels) {
-  const at::Tensor signs = normal_tensor({kFeatures}, 74, at::kDouble).sign();
+  const at::Tensor signs = normal_tensor({kStabilityFeatures}, 74, at::kDouble).sign();
   Case linear{.model = linear_model(at::stack({3 * signs, 0 * signs}), at::tensor({40.0, 0.0}, at::kDouble)),
               .explainer = explainers().make("input_x_gradient(target=logit)")};
   for (const double value : linear.measure("relative_input_stability").values) EXPECT_NEAR(value, 1, 1e-6);
@@ -203,13 +204,14 @@ TEST(Stability, ClosedFormsOfInputTimesGradientOnLinearModels) {
 
 TEST(Stability, WherePredictionsChangeEverywhereNothingIsLeft) {
   Case linear = linear_case("saliency");
-  linear.model = linear_model(at::stack({at::ones({kFeatures}, at::kDouble), -at::ones({kFeatures}, at::kDouble)}),
-                              at::zeros({2}, at::kDouble));
+  linear.model =
+      linear_model(at::stack({at::ones({kStabilityFeatures}, at::kDouble), -at::ones({kStabilityFeatures}, at::kDouble)}),
+                   at::zeros({2}, at::kDouble));
   linear.endpoints = (-linear.inputs).unsqueeze(1).expand({-1, 4, -1});
   for (const std::string method : {"max_sensitivity", "avg_sensitivity", "local_lipschitz", "relative_input_stability"}) {
     const Measurement measured = linear.measure(method + "(from=given)");
     for (const double value : measured.values) EXPECT_TRUE(std::isnan(value)) << method;
-    EXPECT_EQ(part(measured, "label_flips"), std::vector<double>(kSamples, 4)) << method;
+    EXPECT_EQ(part(measured, "label_flips"), std::vector<double>(kStabilitySamples, 4)) << method;
     for (const double value : linear.measure(method + "(from=given,flips=keep)").values)
       EXPECT_TRUE(std::isfinite(value)) << method;
   }
@@ -217,12 +219,12 @@ TEST(Stability, WherePredictionsChangeEverywhereNothingIsLeft) {
 
 TEST(Stability, AZeroMapIsUndefinedAndCounted) {
   Case flat = linear_case("saliency(target=logit)");
-  flat.model = linear_model(at::zeros({3, kFeatures}, at::kDouble), at::tensor({1.0, 0.0, 0.0}, at::kDouble));
+  flat.model = linear_model(at::zeros({3, kStabilityFeatures}, at::kDouble), at::tensor({1.0, 0.0, 0.0}, at::kDouble));
   for (const std::string method : {"max_sensitivity", "relative_input_stability", "local_lipschitz"}) {
     const Measurement measured =
         flat.measure(method + (method == "local_lipschitz" ? "(samples=7,normalise=max)" : "(samples=7)"));
     for (const double value : measured.values) EXPECT_TRUE(std::isnan(value)) << method;
-    EXPECT_EQ(part(measured, "undefined"), std::vector<double>(kSamples, 7)) << method;
+    EXPECT_EQ(part(measured, "undefined"), std::vector<double>(kStabilitySamples, 7)) << method;
   }
 }
 
@@ -232,7 +234,7 @@ TEST(Stability, ElementsThatAreZeroHaveNoRelativeChange) {
   const Measurement measured = some.measure("relative_input_stability(from=given,flips=keep)");
   EXPECT_EQ(part(measured, "input_zeros"), (std::vector<double>{2, 1, 0, 0, 0}));
   double largest = 0;
-  for (std::int64_t p = 0; p < kPoints; ++p) {
+  for (std::int64_t p = 0; p < kStabilityPoints; ++p) {
     const Point point = point_at(some, 0, p);
     const at::Tensor there = at::tensor({0, 2, 3, 5});
     const double below = relative(point.x.index_select(0, there), point.y.index_select(0, there));
@@ -246,7 +248,7 @@ TEST(Stability, ElementsThatAreZeroHaveNoRelativeChange) {
 
 TEST(Stability, SaturatedProbabilitiesKeepTheirDigits) {
   const auto saturated = [](at::ScalarType type) {
-    Case made{.model = mlp_model({.features = kFeatures, .activation = softplus(2), .gain = 60, .type = type}),
+    Case made{.model = mlp_model({.features = kStabilityFeatures, .activation = softplus(2), .gain = 60, .type = type}),
               .explainer = explainers().make("saliency")};
     made.inputs = (3 * made.inputs).to(type);
     return made.measure("max_sensitivity(samples=20,radius=0.05)").values;
@@ -272,8 +274,8 @@ struct Watched {
 TEST(Surroundings, BoxIsUniformAndKeyedBySampleAndPoint) {
   Watched watched;
   const auto explainer = explainers().make("saliency(target=logit)");
-  const Schema schema = Schema::of(Layout::vector(kFeatures));
-  const at::Tensor inputs = normal_tensor({2, kFeatures}, 75);
+  const Schema schema = Schema::of(Layout::vector(kStabilityFeatures));
+  const at::Tensor inputs = normal_tensor({2, kStabilityFeatures}, 75);
   const auto noise = [&](const std::string& call, at::Tensor ids) {
     const MeasureTask task{.model = *watched.model,
                            .explainer = *explainer,
@@ -282,7 +284,7 @@ TEST(Surroundings, BoxIsUniformAndKeyedBySampleAndPoint) {
                            .targets = at::zeros({2}, at::kLong),
                            .sample_ids = std::move(ids)};
     (void)measures().make(call)->run(task);
-    return watched.asked.view({2, -1, kFeatures}) - inputs.unsqueeze(1);
+    return watched.asked.view({2, -1, kStabilityFeatures}) - inputs.unsqueeze(1);
   };
   const at::Tensor box = noise("max_sensitivity(samples=400,radius=0.3)", at::tensor({5, 6}));
   EXPECT_LE(box.abs().max().item<double>(), 0.3 + 1e-6);
@@ -318,10 +320,10 @@ TEST(QuantusOption, LipschitzIsDividedByTheLargestValueOfABatch) {
   const Case some = mlp_case();
   const std::int64_t batch = 3;
   std::vector<double> expected;
-  for (std::int64_t b = 0; b < kSamples; ++b) {
-    const std::int64_t begin = b / batch * batch, end = std::min(kSamples, begin + batch);
+  for (std::int64_t b = 0; b < kStabilitySamples; ++b) {
+    const std::int64_t begin = b / batch * batch, end = std::min(kStabilitySamples, begin + batch);
     double largest = 0;
-    for (std::int64_t p = 0; p < kPoints; ++p) {
+    for (std::int64_t p = 0; p < kStabilityPoints; ++p) {
       double clean = 0, there = 0;
       for (std::int64_t other = begin; other < end; ++other) {
         const Point point = point_at(some, other, p);

@@ -16,7 +16,7 @@ struct Row {
   bool scale_free = true;  // a map times a positive number is the same map
 };
 
-const std::vector<Row> kRows{
+const std::vector<Row> kMetricRows{
     {.call = "top_k(k=4)"},
     {.call = "lens_precision(k=4,w=1)", .symmetric = false},
     {.call = "lens_recall(k=4,w=1)", .symmetric = false},
@@ -39,8 +39,9 @@ std::string method_of(const std::string& call) {
 
 TEST(MetricTable, EveryMetricHasARow) {
   for (const MethodInfo* info : metrics().infos()) {
-    EXPECT_TRUE(std::any_of(kRows.begin(), kRows.end(), [&](const Row& row) { return method_of(row.call) == info->name; }))
-        << info->name << " has no row in kRows";
+    EXPECT_TRUE(
+        std::any_of(kMetricRows.begin(), kMetricRows.end(), [&](const Row& row) { return method_of(row.call) == info->name; }))
+        << info->name << " has no row in kMetricRows";
   }
 }
 
@@ -140,7 +141,7 @@ TEST_P(MetricConformance, NameIsACallThatMakesTheSameMetric) {
   EXPECT_EQ(method_of(metric_->name()), method_of(GetParam().call));
 }
 
-INSTANTIATE_TEST_SUITE_P(Metrics, MetricConformance, testing::ValuesIn(kRows),
+INSTANTIATE_TEST_SUITE_P(Metrics, MetricConformance, testing::ValuesIn(kMetricRows),
                          [](const auto& row) { return method_of(row.param.call) + "_" + std::to_string(row.index); });
 
 }  // namespace
