@@ -20,18 +20,23 @@ std::string reason(int code) {
 
 }  // namespace
 
-FolderLock::FolderLock(const std::string& folder) : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  if (descriptor_ < 0) input_error("cannot open the folder {}: {}", folder, reason(errno));
-  while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+FolderLock::FolderLock(const std::string& folder) : descriptor_(-1) {
+  std::optional<FolderLock> lock = if_free(folder);
+  if (!lock) usage_error("another process is writing to {}; wait for it or choose another --out", folder);
+  std::swap(descriptor_, lock->descriptor_);
+}
+
+std::optional<FolderLock> FolderLock::if_free(const std::string& folder) {
+  FolderLock lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (lock.descriptor_ < 0) input_error("cannot open the folder {}: {}", folder, reason(errno));
+  while (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
     const int code = errno;
     if (code == EINTR) continue;
-    if (code == EWOULDBLOCK) {
-      ::close(descriptor_);
-      usage_error("another process is writing to {}; wait for it or choose another --out", folder);
-    }
+    if (code == EWOULDBLOCK) return std::nullopt;
     log_warning("{} cannot be locked ({}): do not start a second run in it", folder, reason(code));
-    return;
+    break;
   }
+  return lock;
 }
 
 FolderLock::~FolderLock() {

@@ -2,13 +2,21 @@
 //
 // What trains as one stack (train_many.h) is trained, kept and named together: weights depend on the stack by their rounding, and
 // a run that was interrupted must end with the same bytes. Networks that are not stacked have a checkpoint of their own.
+//
+// Runs that share a models folder share the work: a network's folder is locked while it is trained, others go on with the next
+// one and take it when it is there.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/folder_lock.h"
+#include "holdfast/core/interrupt.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/progress.h"
 #include "holdfast/core/tiles.h"
@@ -139,15 +147,36 @@ void ExperimentContext::train_missing(const Dataset& dataset, const std::vector<
   const bool alone = std::ranges::all_of(groups, [](const Stack& group) { return group.size() == 1; });
   std::optional<Progress> progress;
   if (alone) progress.emplace(label, static_cast<std::int64_t>(groups.size()), "networks");
-  for_each_tile(static_cast<std::int64_t>(groups.size()), 1, threads, [&](const Tile& tile) {
-    const Stack& group = groups[static_cast<std::size_t>(tile.index)];
+  // False where another run trains it now.
+  const auto trained = [&](const Stack& group) {
     std::vector<TrainOptions> own;
     for (const std::size_t i : group) own.push_back(options[i]);
-    const std::vector<TrainResult> results = group.size() > 1 ? train_many(dataset, own, 1, label + ", " + own.front().recipe)
-                                                              : std::vector<TrainResult>{train_network(dataset, own.front())};
-    for (std::size_t i = 0; i < own.size(); ++i) keep(own[i].folder, own[i].recipe, results[i]);
+    make_folders(own.front().folder);
+    const std::optional<FolderLock> lock = FolderLock::if_free(own.front().folder);
+    if (!lock) return false;
+    if (!std::ranges::all_of(own, is_kept)) {
+      const std::vector<TrainResult> results = group.size() > 1 ? train_many(dataset, own, 1, label + ", " + own.front().recipe)
+                                                                : std::vector<TrainResult>{train_network(dataset, own.front())};
+      for (std::size_t i = 0; i < own.size(); ++i) keep(own[i].folder, own[i].recipe, results[i]);
+    }
     if (progress) progress->advance();
+    return true;
+  };
+  std::mutex mutex;
+  std::vector<Stack> elsewhere;
+  const auto count = static_cast<std::int64_t>(groups.size());
+  for_each_tile(count, 1, threads, [&](const Tile& tile) {
+    const Stack& group = groups[static_cast<std::size_t>(tile.index)];
+    if (trained(group)) return;
+    const std::lock_guard guard(mutex);
+    elsewhere.push_back(group);
   });
+  for (const Stack& group : elsewhere) {
+    while (!trained(group)) {
+      throw_if_interrupted();
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  }
 }
 
 }  // namespace holdfast

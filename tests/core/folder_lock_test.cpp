@@ -23,6 +23,16 @@ TEST(FolderLock, TheSecondIsRefusedUntilTheFirstIsGone) {
   EXPECT_ERROR(FolderLock(folder.path()), kUsage, "another process");
 }
 
+TEST(FolderLock, MayBeAskedForWithoutAnError) {
+  const TempFolder folder;
+  std::optional<FolderLock> first = FolderLock::if_free(folder.path());
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(FolderLock::if_free(folder.path()));
+  first.reset();
+  EXPECT_TRUE(FolderLock::if_free(folder.path()));
+  EXPECT_ERROR(FolderLock::if_free(folder / "none"), kInput, "none: No such file or directory");
+}
+
 TEST(FolderLock, IsFreeAgainAfterwardsAndLeavesNothing) {
   const TempFolder folder;
   { const FolderLock lock(folder.path()); }

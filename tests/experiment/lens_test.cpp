@@ -32,7 +32,7 @@ TEST(LensSettings, TrainAsManyStepsAsTheyPromise) {
   EXPECT_EQ(setting(full, "flower").steps, 70000);
   EXPECT_EQ(setting(full, "gtsrb").steps, 70000);
   EXPECT_EQ(setting(full, "flower").k, 1000);
-  EXPECT_EQ(setting(cpu, "flower").k, 250);  // a quarter of the pixels
+  EXPECT_EQ(setting(cpu, "flower").k, 62);  // the same share of a sixteenth of the pixels
 }
 
 TEST(LensSettings, CountGradientEvaluations) {
@@ -42,7 +42,8 @@ TEST(LensSettings, CountGradientEvaluations) {
   EXPECT_EQ(evaluations_of("vanilla"), 1);
   EXPECT_EQ(evaluations_of("pgd(steps=7)"), 8);
   EXPECT_EQ(evaluations_of(recipe_of(cpu, mnist, "ig_sum_norm")), 3 * 7 * 5 + 3 * 10);
-  EXPECT_EQ(evaluations_of(recipe_of(cpu, mnist, "steady_map")), 3 * 7 * 4 + 4 + 6 * 4);
+  EXPECT_EQ(evaluations_of(recipe_of(cpu, mnist, "steady_map")), 3 * 7 + 1 + 6);
+  EXPECT_EQ(evaluations_of("steady_map(steps=7,path_steps=4)"), 3 * 7 * 4 + 4 + 6 * 4);
   EXPECT_GE(evaluations_of(recipe_of(cpu, mnist, "pgd_long")), evaluations_of(recipe_of(cpu, mnist, "steady_map")));
   for (const char* training : {"natural", "pgd", "pgd_long", "ig_norm", "ig_sum_norm", "steady_map"})
     EXPECT_NO_THROW(recipes().make(recipe_of(cpu, mnist, training))) << training;

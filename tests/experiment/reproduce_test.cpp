@@ -2,12 +2,16 @@
 #include "holdfast/experiment/reproduce.h"
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <future>
+#include <optional>
 
 #include <gtest/gtest.h>
 
 #include "holdfast/core/files.h"
+#include "holdfast/core/folder_lock.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/reproduce_statistics.h"
 #include "support/errors.h"
@@ -95,6 +99,38 @@ TEST(ExperimentContext, TrainedNetworksAreReadAgainWithTheirResults) {
   const std::vector<TrainedModel> other = again.train(*data, {first, third}, "train");
   EXPECT_NE(other[0].key, trained[0].key);
   EXPECT_TRUE(at::allclose(other[0].model->logits(inputs), trained[0].model->logits(inputs), 1e-3, 1e-4));
+}
+
+// Another run trains the first network: this one trains the second, waits, and takes the first as the other left it.
+TEST(ExperimentContext, RunsThatShareAModelsFolderTrainANetworkOnce) {
+  const TempFolder folder;
+  TrainOptions first{.architecture = "mlp(hidden=4)", .epochs = 2}, second{.architecture = "mlp(hidden=5)", .epochs = 2};
+  ExperimentContext other = context_in(folder.path());
+  const auto data = other.dataset("synthetic(samples=60)");
+  const std::string file = other.train(*data, {first}, "train")[0].file,
+                    result = file.substr(0, file.rfind('/')) + "/result.json";
+  const std::string left = read_text(result);
+  std::filesystem::remove(result);  // not finished yet
+  std::optional<FolderLock> others(std::in_place, file.substr(0, file.rfind('/')));
+
+  auto here = std::async(std::launch::async, [&] {
+    ExperimentContext context = context_in(folder.path());
+    return context.train(*data, {first, second}, "train");
+  });
+  EXPECT_EQ(here.wait_for(std::chrono::milliseconds(500)), std::future_status::timeout);
+  std::size_t finished = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "models"))
+    finished += entry.path().filename() == "result.json" ? 1 : 0;
+  EXPECT_EQ(finished, 1U);  // the second
+
+  const Json marked = [&] {
+    Json json = Json::parse(left);
+    json["kept_epoch"] = 17;
+    return json;
+  }();
+  write_json(result, marked);
+  others.reset();
+  EXPECT_EQ(here.get()[0].result.kept_epoch, 17);
 }
 
 TEST(Experiments, AGroupThatIsNotKnownIsRefused) {

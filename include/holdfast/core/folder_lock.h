@@ -1,6 +1,7 @@
 // One writer a folder: two runs that write the same files would mix them.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace holdfast {
@@ -12,11 +13,14 @@ class FolderLock {
   // Takes the folder, which must exist. Throws kUsage at once when another holds it. File systems that have no locks are
   // passed over with a warning.
   explicit FolderLock(const std::string& folder);
+  // The same, but nothing where another holds it.
+  static std::optional<FolderLock> if_free(const std::string& folder);
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&&) = delete;
 
  private:
+  explicit FolderLock(int descriptor) : descriptor_(descriptor) {}
   int descriptor_;
 };
 

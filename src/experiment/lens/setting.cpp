@@ -28,7 +28,8 @@ Setting digits(const ExperimentContext& context, const std::string& name) {
       .k = 100,
       .path_steps = context.by_scale<std::int64_t>(5, 20, 100),
       .images = context.by_scale<std::int64_t>(10, 100, 500),
-      .training_images = context.by_scale<std::int64_t>(3000, 50000, 50000),
+      .training_images = context.by_scale<std::int64_t>(3000, 40000, 50000),
+      .batch_size = context.by_scale<std::int64_t>(50, 10, 50),
       .steps = context.by_scale<std::int64_t>(60, 4000, 100000),
       .learning_rate = context.by_scale(2e-3, 1e-3, 1e-4)};
   return setting;
@@ -36,7 +37,7 @@ Setting digits(const ExperimentContext& context, const std::string& name) {
 
 Setting residual(const ExperimentContext& context, const std::string& name) {
   const bool flower = name == "flower", paper = context.scale == Scale::kFull;
-  const std::int64_t side = flower ? context.by_scale<std::int64_t>(32, 64, 128) : 32;
+  const std::int64_t side = flower ? context.by_scale<std::int64_t>(32, 32, 128) : 32;
   const std::int64_t k = flower ? 1000 * side * side / (128 * 128) : 100;  // the same share of the pixels
   return {.name = name,
           .dataset = flower ? fmt::format("flowers17(size={})", side) : "gtsrb",
@@ -50,7 +51,7 @@ Setting residual(const ExperimentContext& context, const std::string& name) {
           .path_steps = context.by_scale<std::int64_t>(5, 20, 100),
           .images = context.by_scale<std::int64_t>(10, 100, flower ? 272 : 500),
           .training_images = flower ? 800 : context.by_scale<std::int64_t>(3000, 25600, 25600),
-          .batch_size = flower ? context.by_scale<std::int64_t>(20, 20, 16) : context.by_scale<std::int64_t>(50, 64, 64),
+          .batch_size = flower ? context.by_scale<std::int64_t>(20, 12, 16) : context.by_scale<std::int64_t>(50, 64, 64),
           .steps = flower ? context.by_scale<std::int64_t>(200, 600, 70000) : context.by_scale<std::int64_t>(60, 4000, 70000),
           .optimizer = paper ? "sgd(momentum=0.9)" : "adam",
           .schedule = paper ? "paper" : "cosine",
@@ -119,6 +120,7 @@ Json to_json(const Setting& setting) {
 }
 
 std::shared_ptr<const ExperimentData> data_of(ExperimentContext& context, const Setting& setting) {
+  if (!context.wants(setting.name)) return nullptr;
   const auto whole = context.dataset(setting.dataset);
   const auto wanted = static_cast<std::size_t>(setting.training_images);
   if (!whole || setting.steps == 0 || whole->data.train.size() <= wanted) return whole;
@@ -152,7 +154,7 @@ std::string recipe_of(const ExperimentContext& context, const Setting& setting, 
   }
   if (training.starts_with("ig_"))
     options += fmt::format(",inner_path_steps={},path_steps={}", inner.path_steps, inner.outer_steps);
-  if (training == "steady_map") options += fmt::format(",path_steps={}", std::max<std::int64_t>(2, inner.path_steps - 1));
+  if (training == "steady_map") options += ",explanation=saliency";
   return fmt::format("{}({})", training, options);
 }
 
