@@ -69,6 +69,29 @@ const OptionSpec* find_spec(const MethodInfo& info, std::string_view name) {
   return nullptr;
 }
 
+// The first comma that is not inside parentheses.
+std::size_t find_comma(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (text[i] == ',' && depth <= 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+// Whether it has the shape of a call with options: name(...).
+bool looks_like_call(std::string_view text) {
+  const std::size_t open = text.find('(');
+  return open != std::string_view::npos && is_method_name(trim(text.substr(0, open))) && text.back() == ')' &&
+         text.find_first_of("()", open + 1) == text.size() - 1;
+}
+
+std::string written(const MethodCall& call) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : call.options) parts.push_back(name + "=" + value);
+  return parts.empty() ? call.name : fmt::format("{}({})", call.name, fmt::join(parts, ","));
+}
+
 // Levenshtein distance.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -157,7 +180,7 @@ MethodCall parse_method_call(std::string_view text) {
   std::string_view rest = text.substr(open + 1, text.size() - open - 2);
   if (trim(rest).empty()) return call;
   while (true) {
-    const std::size_t comma = rest.find(',');
+    const std::size_t comma = find_comma(rest);
     const std::string_view part = trim(rest.substr(0, comma));
     const std::size_t equals = part.find('=');
     const std::string_view name = trim(part.substr(0, equals));
@@ -165,12 +188,13 @@ MethodCall parse_method_call(std::string_view text) {
       usage_error("'{}': '{}' is not of the form option=value", whole, part);
     const std::string_view value = trim(part.substr(equals + 1));
     if (value.empty()) usage_error("'{}': option {} has no value", whole, name);
-    if (value.find_first_of("()=") != std::string_view::npos)
+    const bool call_inside = looks_like_call(value);
+    if (!call_inside && value.find_first_of("()=") != std::string_view::npos)
       usage_error("'{}': value '{}' of option {} has one of ( ) =", whole, value, name);
     for (const auto& [other, unused] : call.options) {
       if (other == name) usage_error("'{}': option {} is given twice", whole, name);
     }
-    call.options.emplace_back(name, value);
+    call.options.emplace_back(name, call_inside ? written(parse_method_call(value)) : std::string(value));
     if (comma == std::string_view::npos) return call;
     rest.remove_prefix(comma + 1);
   }
@@ -260,7 +284,9 @@ std::vector<std::int64_t> parse_sizes(std::string_view text, std::string_view wh
   while (!text.empty()) {
     const std::size_t cross = text.find('x');
     const auto number = parse_number<std::int64_t>(text.substr(0, cross));
-    if (!number || *number < 1) usage_error("{}: '{}' is not a list of sizes such as 64x64", what, text);
+    if (!number || *number < 1)
+      usage_error("{}: '{}' is not a size; write whole numbers from 1 on with x between them, such as 64x32", what,
+                  text.substr(0, cross));
     sizes.push_back(*number);
     if (cross == std::string_view::npos) break;
     text.remove_prefix(cross + 1);

@@ -17,7 +17,8 @@ namespace {
 const MethodInfo kPairsInfo{
     .name = "pairs",
     .summary = "pairs of samples of another dataset: of the same class or not",
-    .options = {{"of", "mnist", anything(), "the dataset, with its default options"},
+    .options = {{"of", "mnist", anything(),
+                 "the dataset; with options of its own where they are needed: csv(path=t.csv,label=y)"},
                 {"count", 2000, at_least(2), "pairs in all, at most: 60 % for training, 20 % for validation, 20 % for test"},
                 {"classes", "", anything(), "only samples of these classes (numbers with spaces between them)"}},
     .notes =
@@ -96,8 +97,8 @@ Schema pair_schema(const Schema& one) {
 class Pairs final : public DatasetLoader {
  public:
   explicit Pairs(const Options& options) : of_(options.word("of")), count_(options.integer("count")) {
-    if (of_ == kPairsInfo.name) usage_error("pairs(of=pairs): pairs of pairs cannot be made");
-    (void)datasets().info(of_);  // throws for a name that is not known
+    if (parse_method_call(of_).name == kPairsInfo.name) usage_error("pairs(of=pairs): pairs of pairs cannot be made");
+    (void)datasets().make(of_);  // throws for a name or option that is not known
     const std::string& text = options.word("classes");
     for (const char *place = text.data(), *end = text.data() + text.size(); place < end;) {
       std::int64_t label = 0;

@@ -35,7 +35,25 @@ TEST(MethodCall, RefusesWhatIsNotACall) {
   EXPECT_ERROR(parse_method_call("er(steps)"), kUsage, "'steps' is not of the form option=value");
   EXPECT_ERROR(parse_method_call("er(steps=)"), kUsage, "option steps has no value");
   EXPECT_ERROR(parse_method_call("er(steps=1,steps=2)"), kUsage, "given twice");
-  EXPECT_ERROR(parse_method_call("er(steps=f(x))"), kUsage, "has one of");
+  EXPECT_ERROR(parse_method_call("er(steps=f(x))"), kUsage, "'f(x)': 'x' is not of the form option=value");
+  for (const char* text : {"er(a=b=c)", "er(a=(b)", "er(a=b))", "er(a=(b),c=1)", "er(a=f(x=1)y)", "er(a=f(x=g(y=1)))",
+                           "er(a=(x=1))", "er(a=b),c=d)", "er(a=f(x=1),b=c))"}) {
+    EXPECT_ERROR(parse_method_call(text), kUsage, "has one of ( ) =");
+  }
+}
+
+TEST(MethodCall, AValueMayBeACallInItsTurn) {
+  const MethodCall call = parse_method_call("pairs( of = csv( path=t2.csv , label=y ), count=8, by=f() )");
+  ASSERT_EQ(call.options.size(), 3U);
+  EXPECT_EQ(call.options[0].second, "csv(path=t2.csv,label=y)");
+  EXPECT_EQ(call.options[1].second, "8");
+  EXPECT_EQ(call.options[2].second, "f");
+  EXPECT_ERROR(parse_method_call("pairs(of=csv(path=))"), kUsage, "'csv(path=)': option path has no value");
+  EXPECT_ERROR(options("er(steps=f(x=1))"), kUsage, "steps must be a whole number");
+  const MethodInfo info{.name = "pairs", .summary = "an example", .options = {{"of", "mnist", anything(), "the dataset"}}};
+  const Options first(info, parse_method_call("pairs(of=csv( path=a.csv,label=y ))"));
+  EXPECT_EQ(first.canonical(), "pairs(of=csv(path=a.csv,label=y))");
+  EXPECT_EQ(Options(info, parse_method_call(first.canonical())).canonical(), first.canonical());
 }
 
 TEST(Options, DefaultsPresetsAndCallsInThatOrder) {

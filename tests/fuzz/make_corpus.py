@@ -157,6 +157,8 @@ def make_text():
     write("method", "good_plain", "er")
     write("method", "good_options", " er( steps=5 , step_size=1e-3, pairs=next-k, layers=64x32, signed=true )")
     write("method", "good_preset", "er(preset=tabular,steps=2)")
+    write("method", "good_nested", "er(of=csv( path=a.csv , label=y ),steps=2)")
+    write("method", "bad_nested", "er(of=csv(path=a(b=c)))")
     write("method", "bad_open", "er(steps=5")
     write("method", "bad_value", "er(steps=0)")
     write("method", "bad_option", "er(stepz=1)")

@@ -9,6 +9,7 @@ void holdfast::fuzz(std::span<const std::byte> input) {
                                             {"step_size", 0.01, above(0), "length of a step"},
                                             {"pairs", "all", one_of({"all", "next-k"}), "which pairs"},
                                             {"layers", "", anything(), "sizes"},
+                                            {"of", "", anything(), "a call"},
                                             {"signed", false, anything(), "keep signs"}},
                                 .presets = {{"tabular", {{"steps", std::int64_t{1000}}}, "as published"}}};
   const MethodCall call = parse_method_call(as_text(input));

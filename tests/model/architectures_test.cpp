@@ -115,7 +115,8 @@ TEST(Architectures, SayWhatIsWrongWithTheirOptions) {
   EXPECT_ERROR(all.make("mlp(beta=2)"), kUsage, "activation relu has no beta; softplus has");
   EXPECT_ERROR(all.make("mlp(activation=softplus,beta=0)"), kUsage, "beta must be > 0");
   EXPECT_ERROR(all.make("mlp(inputs=3x4)"), kUsage, "inputs=3x4: write a length such as 30 or an image's");
-  EXPECT_ERROR(all.make("mlp(hidden=64y64)"), kUsage, "is not a list of sizes such as 64x64");
+  EXPECT_ERROR(all.make("mlp(hidden=64y64)"), kUsage, "'64y64' is not a size; write whole numbers from 1 on with x between them");
+  EXPECT_ERROR(all.make("mlp(hidden=0)"), kUsage, "mlp(hidden): '0' is not a size");
   EXPECT_ERROR(all.make("cnn_small(inputs=30)"), kUsage, "cnn_small takes images such as inputs=3x32x32");
   EXPECT_ERROR(all.make("resnet9(inputs=3x16x16)"), kUsage, "at least 32 x 32 pixels");
   EXPECT_ERROR(all.make("cnn_small(mean=0.5x0.4)"), kUsage, "mean has 2 numbers; the input has 1 channels");

@@ -4,9 +4,9 @@
 // that declares its name, what it does, whom to cite and which options it takes with default, range and meaning. The
 // command line (`list`, `describe`), the documentation and the Python signatures are made from it.
 //
-// A method is asked for by a call: a name with options, `er(steps=100,step_size=0.01)`; values are words, numbers, or
-// lists with `x` or spaces inside quotes, never nested calls. A preset is an option too: `er(preset=tabular)` sets the
-// preset's values; options written beside it win.
+// A method is asked for by a call: a name with options, `er(steps=100,step_size=0.01)`; values are words, numbers,
+// lists with `x` or spaces inside quotes, or a call in its turn, whose own values are none: `pairs(of=csv(path=t.csv))`. A preset
+// is an option too: `er(preset=tabular)` sets the preset's values; options written beside it win.
 #pragma once
 
 #include <cstdint>
