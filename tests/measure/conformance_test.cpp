@@ -25,7 +25,7 @@ struct Row {
   bool relu = false;  // instead of softplus
 };
 
-const std::vector<Row> kRows{
+const std::vector<Row> kMeasureRows{
     {.call = "thickness(k=3,endpoints=6,points=4)"},
     {.call = "thickness(k=3,endpoints=6,points=4,form=relaxed)"},
     {.call = "thickness(i=1,j=4,endpoints=6,points=4,from=gaussian)"},
@@ -60,8 +60,9 @@ std::string method_of(const std::string& call) {
 
 TEST(MeasureTable, EveryMeasureHasARow) {
   for (const MethodInfo* info : measures().infos()) {
-    EXPECT_TRUE(std::any_of(kRows.begin(), kRows.end(), [&](const Row& row) { return method_of(row.call) == info->name; }))
-        << info->name << " has no row in kRows";
+    EXPECT_TRUE(
+        std::any_of(kMeasureRows.begin(), kMeasureRows.end(), [&](const Row& row) { return method_of(row.call) == info->name; }))
+        << info->name << " has no row in kMeasureRows";
   }
 }
 
@@ -168,7 +169,7 @@ TEST_P(MeasureConformance, NameIsACallThatMakesTheSameMeasure) {
   EXPECT_EQ(measures().make(measure_->name())->name(), measure_->name());
 }
 
-INSTANTIATE_TEST_SUITE_P(Measures, MeasureConformance, testing::ValuesIn(kRows),
+INSTANTIATE_TEST_SUITE_P(Measures, MeasureConformance, testing::ValuesIn(kMeasureRows),
                          [](const auto& row) { return method_of(row.param.call) + "_" + std::to_string(row.index); });
 
 }  // namespace
