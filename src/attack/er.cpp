@@ -42,7 +42,8 @@ const MethodInfo kErInfo{
                 {"image",
                  {{"steps", std::int64_t{100}}, {"step_size", 1e-2}},
                  "the paper's budget for other images and for graphs, in units of normalised inputs: times their deviation for "
-                 "raw ones"}}};
+                 "raw ones"}},
+    .needs = {"gradients of gradients"}};
 
 // w_i of the features of one map, into zeros.
 void pair_weights(std::span<const double> map, std::int64_t k, bool all_pairs, std::span<double> weights) {

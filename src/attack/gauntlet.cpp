@@ -4,8 +4,8 @@
 // found it. So it is never better for the defender than any of them, nor than random points. A sample that is broken
 // completely leaves; the others go on. Components that need gradients are left out where explainer or model have none.
 //
-// How far results still moved in the last fifth of the work is kept for every sample (late_gain): where it is not small, more
-// effort will find more.
+// How far results still moved in the last fifth of a sample's work is kept (late_gain): where it is not small, more effort will
+// find more.
 //
 // noise=expected, for explainers that draw noise (smooth_grad): points are looked for that break the map whatever the noise is;
 // the directions come from another draw at every step, the best points are chosen by one draw, and what is reported is measured
@@ -13,8 +13,6 @@
 //
 // For models with kinks directions come from a surrogate with softplus of a width that falls during a walk; what is measured
 // is always the model itself. Scales of that width are read off task.reference, so that results do not depend on the tile.
-#include <cmath>
-
 #include "check.h"
 #include "gauntlet/component.h"
 #include "holdfast/core/interrupt.h"
@@ -35,6 +33,7 @@ std::vector<std::unique_ptr<Component>> components() {
   all.push_back(make_crossing());
   all.push_back(make_square());
   all.push_back(make_evolution());
+  all.push_back(make_drift());
   return all;
 }
 
@@ -73,22 +72,17 @@ class Gauntlet final : public Attack {
     at_clean.keep_signs = true;
     const Explanation clean = task.explainer.attribute(at_clean);
     Ledger ledger(task, clean, Select::kWorst);
-    ledger.charge(task.explainer.evaluations());
+    ledger.charge(task.explainer.evaluations(task.schema));
     gauntlet::Arena arena(task, ledger, clean, effort_, any_noise_);
-    if (task.start.defined()) {
-      ledger.begin_component("start");
-      arena.judge(task.start, arena.rows());
-    }
+    ledger.keep_way();
+    look_at_start(task, ledger);
     for (const auto& component : gauntlet::components()) {
       throw_if_interrupted();
       if (ledger.finished() || !component->fits(arena)) continue;
       ledger.begin_component(component->name());
       component->run(arena);
-      arena.mark();
     }
-    AttackResult result = ledger.finish();
-    note_late_gains(arena.way(), result.samples);
-    return result;
+    return ledger.finish();
   }
 
   // Points are found with noise that is not the reported one, another draw for every direction, and then judged by it.
@@ -103,7 +97,7 @@ class Gauntlet final : public Attack {
       SampleOutcome& outcome = found.samples[i];
       outcome.value = result.samples[i].value;
       outcome.margin = result.samples[i].margin;
-      outcome.evaluations += 2 * task.explainer.evaluations();
+      outcome.evaluations += 2 * task.explainer.evaluations(task.schema);
       if (result.samples[i].iteration > 0) continue;  // else the map broke for the other noise only: the clean input it is
       outcome.iteration = 0;
       outcome.component.clear();
@@ -111,16 +105,6 @@ class Gauntlet final : public Attack {
     result.samples = std::move(found.samples);
     result.components = std::move(found.components);
     return result;
-  }
-
-  // Against the values at the last milestone before four fifths of the work.
-  static void note_late_gains(const std::vector<gauntlet::Arena::Milestone>& way, std::vector<SampleOutcome>& samples) {
-    const gauntlet::Arena::Milestone* before = nullptr;
-    for (const auto& mark : way) {
-      if (5 * mark.evaluations <= 4 * way.back().evaluations) before = &mark;
-    }
-    if (before == nullptr) return;
-    for (std::size_t i = 0; i < samples.size(); ++i) samples[i].late_gain = std::abs(before->values[i] - samples[i].value);
   }
 
   double effort_;

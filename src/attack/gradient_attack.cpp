@@ -90,7 +90,8 @@ AttackResult GradientAttack::run(const AttackTask& task) const {
   if (start_ == "clean" && !rules.surrogate) here = task.explainer.linearize(clean);
   const Explanation explanation = here ? here->at() : task.explainer.attribute(clean);
   Ledger ledger(task, explanation, task.select);
-  ledger.charge(task.explainer.evaluations());
+  ledger.charge(task.explainer.evaluations(task.schema));
+  look_at_start(task, ledger, name());
   const std::unique_ptr<Descent> descent = this->descent(task, explanation);
   Walkers walkers = Walkers::of(task);
   walkers.points = start(task);

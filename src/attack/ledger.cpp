@@ -110,6 +110,44 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
     samples_.push_back(std::move(sample));
     rows_.push_back(row);
   }
+  if (!nothing_to_break()) return;
+  std::fill(evaluations_.begin(), evaluations_.end(), task.explainer.evaluations(task.schema));  // of the clean explanation
+  std::fill(done_.begin(), done_.end(), 1);
+  running_ = 0;
+}
+
+bool Ledger::nothing_to_break() const {
+  const bool still = task_.threat.epsilon == 0 || (task_.threat.frozen.defined() && task_.threat.frozen.all().item<bool>());
+  const bool all_are_top = select_ == Select::kWorst && has_top_ && task_.metric.perfect_means_same_top() &&
+                           *task_.metric.top_count() >= task_.schema.layout.features();
+  return still || all_are_top;
+}
+
+void Ledger::keep_way() {
+  stride_ = 1;
+  mark();
+}
+
+void Ledger::mark() {
+  if (stride_ == 0 || records_++ % stride_ != 0) return;
+  Milestone here{.evaluations = evaluations_};
+  for (const SampleOutcome& outcome : outcomes_) here.values.push_back(outcome.value);
+  way_.push_back(std::move(here));
+  if (way_.size() < 2 * kMilestones) return;
+  for (std::size_t i = 1; i < kMilestones; ++i) way_[i] = std::move(way_[2 * i]);
+  way_.resize(kMilestones);
+  stride_ *= 2;
+}
+
+// Against the value at the last milestone before four fifths of the sample's work.
+double Ledger::late_gain(std::size_t sample) const {
+  if (way_.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (done_[sample]) return 0;
+  double before = way_.front().values[sample];
+  for (const Milestone& mark : way_) {
+    if (5 * mark.evaluations[sample] <= 4 * evaluations_[sample]) before = mark.values[sample];
+  }
+  return std::abs(before - outcomes_[sample].value);
 }
 
 void Ledger::fold(const at::Tensor& maps) {
@@ -184,6 +222,14 @@ void Ledger::count_non_finite(std::span<const char> rows, const Owners& owners) 
   count(rows, owners, &SampleOutcome::non_finite);
 }
 
+void Ledger::count_steps(std::span<const char> still, const Owners& owners) {
+  for (std::size_t row = 0; row < still.size(); ++row) {
+    if (done(owners[row])) continue;
+    SampleOutcome& outcome = outcomes_[static_cast<std::size_t>(owners[row])];
+    ++(still[row] ? outcome.no_gradient : outcome.followed);
+  }
+}
+
 void Ledger::count(std::span<const char> rows, const Owners& owners, std::int64_t SampleOutcome::*counter) {
   if (std::find(rows.begin(), rows.end(), 1) == rows.end()) return;
   for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -221,15 +267,27 @@ void Ledger::record(const at::Tensor& iterates, const Explanation& explanation) 
 }
 
 void Ledger::record(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners) {
-  HOLDFAST_CHECK(iterates.size(0) == static_cast<std::int64_t>(owners.size()));
   ++iteration_;
+  judge_rows(iterates, explanation, owners);
+  if (task_.trace) trace();
+  mark();
+}
+
+void Ledger::record_start(const at::Tensor& points, const Explanation& explanation) {
+  starting_ = true;
+  judge_rows(points, explanation, rows_);
+  starting_ = false;
+  mark();
+}
+
+void Ledger::judge_rows(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners) {
+  HOLDFAST_CHECK(iterates.size(0) == static_cast<std::int64_t>(owners.size()));
   taken_rows_.clear();
   taken_samples_.clear();
   fold(explanation.maps);
   read_predictions(explanation.logits);
   values_.resize(owners.size());
   for (std::size_t row = 0; row < owners.size(); ++row) values_[row] = judge(static_cast<std::int64_t>(row), owners[row]);
-  if (task_.trace) trace();
   copy_taken(iterates);
 }
 
@@ -240,7 +298,9 @@ void Ledger::record_again(const at::Tensor& iterates, const Explanation& explana
     outcome.trace.pop_back();
     outcome.trace_evaluations.pop_back();
   }
+  mending_ = true;
   record(iterates, explanation, owners);
+  mending_ = false;
 }
 
 // All samples, whether they had a row or not: traces of one run have the same length.
@@ -268,7 +328,7 @@ double Ledger::judge(std::int64_t row, std::int64_t position) {
   const Sample& sample = samples_[static_cast<std::size_t>(position)];
   SampleOutcome& outcome = outcomes_[static_cast<std::size_t>(position)];
   if (predicted_[static_cast<std::size_t>(row)] != sample.predicted) {
-    ++outcome.label_flips;
+    if (!mending_) ++outcome.label_flips;
     if (select_ == Select::kLast) stop(position);
     return kNone;
   }
@@ -279,7 +339,7 @@ double Ledger::judge(std::int64_t row, std::int64_t position) {
     return kNone;
   }
   const double value = sample.metric->value(*map);
-  if (has_top_ && outcome.first_swap < 0) note_swap(position, value, *map);
+  if (has_top_ && outcome.first_swap < 0 && !starting_) note_swap(position, value, *map);
   if (std::isnan(value)) return kNone;
   if (select_ == Select::kLast || std::isnan(outcome.value) || is_worse(value, outcome.value)) take(position, row, value);
   if (select_ == Select::kWorst && !is_worse(floor_, value)) stop(position);
@@ -344,12 +404,22 @@ AttackResult Ledger::finish() {
     const auto map = map_of(row);
     outcome.value = map ? samples_[i].metric->value(*map) : std::numeric_limits<double>::quiet_NaN();
     outcome.clean_margin = margin_of(before.data_ptr<double>() + row * classes, classes, samples_[i].predicted);
+    outcome.late_gain = late_gain(i);
     outcome.margin = margin_of(after.data_ptr<double>() + row * classes, classes, samples_[i].predicted);
     if (samples_[i].component >= 0) outcome.component = components_[static_cast<std::size_t>(samples_[i].component)].name;
   }
   result.samples = std::move(outcomes_);
   result.components = std::move(components_);
   return result;
+}
+
+void look_at_start(const AttackTask& task, Ledger& ledger, const std::string& attack) {
+  if (!task.start.defined() || ledger.select() != Select::kWorst || ledger.finished()) return;
+  ledger.begin_component("start");
+  const at::Tensor points = task.threat.admit(task.start, task.inputs);
+  ledger.charge(task.explainer.evaluations(task.schema));
+  ledger.record_start(points, task.explainer.attribute(explain_at(task, points)));
+  if (!attack.empty()) ledger.begin_component(attack);
 }
 
 }  // namespace holdfast

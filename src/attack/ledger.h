@@ -12,6 +12,9 @@
 // eighth of it is; then shrink() says which rows to keep. Attacks with several rows of one sample (restarts) keep the list
 // of whose rows they are themselves and pass it along; such rows have no order, so they are for kWorst.
 //
+// A sample is also done, before any iterate, where nothing can be moved or broken: epsilon 0, all elements frozen or, for
+// kWorst, a top k of all features.
+//
 // A threat model with a tolerance asks for more of a preserved iterate: the predicted class's probability may move by so much.
 #pragma once
 
@@ -40,8 +43,11 @@ class Ledger {
 
   // What is found from now on is this component's, and so are evaluations and time. Without a call there are no components.
   void begin_component(std::string name);
+  // From now on it is kept how values fell with the work, for late_gain.
+  void keep_way();
 
   bool finished() const { return running_ == 0; }
+  Select select() const { return select_; }
   // Adds to the evaluations of every sample that is not done.
   void charge(std::int64_t evaluations);
   // The next iterate of every row, and the explanation there.
@@ -53,14 +59,18 @@ class Ledger {
   using Owners = std::vector<std::int64_t>;
   void charge(std::int64_t evaluations, const Owners& owners);  // for every row whose sample is not done
   void record(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
-  // More rows of the iteration that was recorded last: iterates that were mended.
+  // More rows of the iteration that was recorded last: iterates that were mended. Their flips have been counted.
   void record_again(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
+  // The task's start, one row for each sample: before any iteration, and no swap of one.
+  void record_start(const at::Tensor& points, const Explanation& explanation);
   std::optional<at::Tensor> shrink(Owners& owners);
   bool finished(const Owners& owners) const;  // whether all their samples are done
 
   // Steps that were brought back into ball or box, gradients that were not finite: one flag for each row.
   void count_projections(std::span<const char> rows, const Owners& owners);
   void count_non_finite(std::span<const char> rows, const Owners& owners);
+  // One flag for each row that took a step: whether there was no gradient to follow.
+  void count_steps(std::span<const char> still, const Owners& owners);
 
   // Of the rows recorded last: the metric, NaN where the prediction was not preserved or the metric is undefined.
   const std::vector<double>& values() const { return values_; }
@@ -74,6 +84,8 @@ class Ledger {
   double clean_margin(std::int64_t sample) const { return outcomes_[static_cast<std::size_t>(sample)].clean_margin; }
   double clean_probability(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].probability; }
   Owners running() const;  // samples that are not done
+  // How far its value moved in the last fifth of the sample's own work; 0 when done, NaN where it is undefined or no way is kept.
+  double late_gain(std::size_t sample) const;
 
   // What was found, explained afresh in one batch: maps, logits and values belong together.
   AttackResult finish();
@@ -101,6 +113,9 @@ class Ledger {
   void count(std::span<const char> rows, const Owners& owners, std::int64_t SampleOutcome::*counter);
   void copy_taken(const at::Tensor& iterates);
   bool is_worse(double value, double than) const;
+  bool nothing_to_break() const;
+  void judge_rows(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
+  void mark();
   void stop(std::int64_t sample);
 
   const AttackTask& task_;
@@ -125,8 +140,22 @@ class Ledger {
   at::Tensor perturbed_;  // on the CPU
   std::vector<ComponentCost> components_;
   std::chrono::steady_clock::time_point component_start_;
+  // Of every sample, its value when so many of its evaluations were used. At most twice kMilestones of them: then every other
+  // one goes, and only every other record makes one from then on.
+  struct Milestone {
+    std::vector<std::int64_t> evaluations;
+    std::vector<double> values;
+  };
+  static constexpr std::size_t kMilestones = 128;
+  std::vector<Milestone> way_;
+  std::int64_t records_ = 0, stride_ = 0;  // stride 0: no way is kept
+  bool starting_ = false, mending_ = false;
   std::int64_t iteration_ = 0;
   std::int64_t running_ = 0;
 };
+
+// Looks at the task's start, where it has one and the worst point is kept, as a component of that name. What is found later is
+// the component `attack`'s, unless that is empty.
+void look_at_start(const AttackTask& task, Ledger& ledger, const std::string& attack = {});
 
 }  // namespace holdfast

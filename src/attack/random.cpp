@@ -32,7 +32,8 @@ class Random final : public Attack {
     check(task);
     ExplainTask point = explain_at(task, task.inputs);
     Ledger ledger(task, task.explainer.attribute(point), selects(task.select));
-    ledger.charge(task.explainer.evaluations());
+    ledger.charge(task.explainer.evaluations(task.schema));
+    look_at_start(task, ledger, name());
     at::Tensor clean = task.inputs;
     for (std::int64_t i = 0; i < samples_ && !ledger.finished(); ++i) {
       throw_if_interrupted();
@@ -42,7 +43,7 @@ class Random final : public Attack {
       }
       point.inputs = draw_points(task.threat, clean, point.sample_ids,
                                  derived_seed(task.seed, "attack.random", static_cast<std::uint64_t>(i)), on_sphere_);
-      ledger.charge(task.explainer.evaluations());
+      ledger.charge(task.explainer.evaluations(task.schema));
       ledger.record(point.inputs, task.explainer.attribute(point));
     }
     return ledger.finish();

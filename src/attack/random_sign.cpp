@@ -45,7 +45,8 @@ class RandomSign final : public Attack {
     const double step = walks_ ? walked : task.threat.epsilon;
     ExplainTask point = explain_at(task, task.inputs);
     Ledger ledger(task, task.explainer.attribute(point), selects(task.select));
-    ledger.charge(task.explainer.evaluations());
+    ledger.charge(task.explainer.evaluations(task.schema));
+    look_at_start(task, ledger, name());
     Walkers walkers = Walkers::of(task);
     StepNotes notes;
     for (std::int64_t i = 0; i < steps_ && !ledger.finished(); ++i) {
@@ -56,7 +57,7 @@ class RandomSign final : public Attack {
       const at::Tensor& from = walks_ ? walkers.points : walkers.clean;
       walkers.points = descend(task.threat, from, signs, walkers.clean, step, notes);
       ledger.count_projections(notes.projected, walkers.owners);
-      ledger.charge(task.explainer.evaluations(), walkers.owners);
+      ledger.charge(task.explainer.evaluations(task.schema), walkers.owners);
       point.inputs = task.threat.admit(walkers.points, walkers.clean);
       point.targets = walkers.targets;
       point.sample_ids = walkers.ids;

@@ -220,7 +220,8 @@ void project(const Bounds& bounds, Shape shape, const Number* clean, Number* poi
 }
 
 template <class Number>
-void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double length, Number* next, char* broken) {
+void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double length, Number* next, char* broken,
+          char* still) {
   // For signs any norm will do that is zero for zeros and finite for finite elements only.
   const Norm measure = norm == Norm::kLinf ? Norm::kL1 : norm;
   std::vector<Number> mended;
@@ -234,7 +235,9 @@ void step(Norm norm, Shape shape, const Number* points, const Number* gradient, 
       slope = mended.data();
       size = size_of(measure, shape.n, Vector<Number>{slope});
     }
-    if (!(size > 0) || !std::isfinite(size)) {
+    const bool stays = !(size > 0) || !std::isfinite(size);
+    if (still != nullptr) still[row] = stays ? 1 : 0;
+    if (stays) {
       std::copy(points, points + shape.n, next);
     } else if (norm == Norm::kLinf) {
       step_by_sign(shape.n, points, slope, length, next);
@@ -248,7 +251,7 @@ template double distance(Norm, std::int64_t, const float*, const float*);
 template double distance(Norm, std::int64_t, const double*, const double*);
 template void project(const Bounds&, Shape, const float*, float*, char*);
 template void project(const Bounds&, Shape, const double*, double*, char*);
-template void step(Norm, Shape, const float*, const float*, double, float*, char*);
-template void step(Norm, Shape, const double*, const double*, double, double*, char*);
+template void step(Norm, Shape, const float*, const float*, double, float*, char*, char*);
+template void step(Norm, Shape, const double*, const double*, double, double*, char*, char*);
 
 }  // namespace holdfast::rows

@@ -36,7 +36,7 @@ class Walk {
         descent_(descent),
         rules_(rules),
         walkers_(std::move(walkers)),
-        passes_(task.explainer.evaluations()),
+        passes_(task.explainer.evaluations(task.schema)),
         judges_where_it_walks_(!rules.surrogate && !task.threat.valid && !rules.fresh_noise) {}
 
   void run(std::unique_ptr<Linearization> here) {
@@ -51,6 +51,7 @@ class Walk {
       walkers_.points = descend(task_.threat, walkers_.points, gradient, walkers_.clean, rules_.step_length(i), notes_);
       ledger_.count_projections(notes_.projected, walkers_.owners);
       ledger_.count_non_finite(notes_.broken, walkers_.owners);
+      ledger_.count_steps(notes_.still, walkers_.owners);
       judge();
     }
   }

@@ -11,6 +11,7 @@
 #include "config_overrides.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/number.h"
 
 namespace holdfast {
 
@@ -101,6 +102,8 @@ template <>
 std::optional<double> convert(const toml::node& node) {
   if (const auto* whole = node.as_integer()) return static_cast<double>(whole->get());
   if (const auto* real = node.as_floating_point(); real != nullptr && std::isfinite(real->get())) return real->get();
+  if (const auto* text = node.as_string(); text != nullptr && text->get().find('/') != std::string::npos)
+    return parse_quotient(text->get());
   return std::nullopt;
 }
 

@@ -36,7 +36,7 @@ class DeepLift final : public LayerExplainer {
         own_baselines_(options.word("baseline") == "blurred"),
         projection_(options, name()) {}
 
-  std::int64_t evaluations() const override { return own_baselines_ ? 2 : 1; }
+  std::int64_t evaluations(const Schema&) const override { return own_baselines_ ? 2 : 1; }
 
   void check_task(const ExplainTask& task) const override {
     check(task.model);

@@ -21,8 +21,8 @@ OptionSpec project_option() {
 
 Projection::Projection(const Options& options, std::string name) : mode_(options.word("project")), name_(std::move(name)) {}
 
-bool Projection::applies(const ExplainTask& task) const {
-  const bool has_groups = task.schema != nullptr && !task.schema->groups.empty();
+bool Projection::applies(const Schema* schema) const {
+  const bool has_groups = schema != nullptr && !schema->groups.empty();
   if (mode_ == "groups" && !has_groups)
     usage_error("{}: the data has no one-hot groups; name them in a schema (--schema FILE)", name_);
   return mode_ != "none" && has_groups;

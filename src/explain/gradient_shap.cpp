@@ -77,7 +77,7 @@ class GradientShap final : public GradientSumExplainer {
     GradientSumExplainer::check_task(task);
     check_background(task, name());
   }
-  std::int64_t evaluations() const override { return samples_; }
+  std::int64_t evaluations(const Schema&) const override { return samples_; }
 
  private:
   std::shared_ptr<const PointSet> points(const ExplainTask& task) const override {

@@ -88,7 +88,7 @@ class IntegratedGradients final : public GradientSumExplainer {
     GradientSumExplainer::check_task(task);
     baseline_.check(task);
   }
-  std::int64_t evaluations() const override { return static_cast<std::int64_t>(rule_.points.size()); }
+  std::int64_t evaluations(const Schema&) const override { return static_cast<std::int64_t>(rule_.points.size()); }
 
   Explanation attribute(const ExplainTask& task) const override {
     Explanation explanation = GradientSumExplainer::attribute(task);

@@ -52,7 +52,9 @@ const MethodInfo kLrpInfo{
                 {"high", 1.0, anything(), "upper limit of the inputs, for first=box"},
                 project_option()},
     .needs = {"layers of a network"},
-    .notes = "With bias=ignore the maps of a network of ReLUs sum to the logit; with bias=absorb the sum is reported as delta."};
+    .notes =
+        "With bias=ignore the maps of a network of ReLUs sum to the logit, but for units that see only zeros (black areas of an "
+        "image): no input takes their relevance. What is missing is reported as delta."};
 
 template <class... Operations>
 bool is_one_of(const Operation& operation) {
@@ -95,7 +97,7 @@ class Lrp final : public LayerExplainer {
   }
 
   // Both signs of weights, and of inputs, are a pass each.
-  std::int64_t evaluations() const override { return rule_ == "epsilon" ? 1 : 4; }
+  std::int64_t evaluations(const Schema&) const override { return rule_ == "epsilon" ? 1 : 4; }
 
   void check_task(const ExplainTask& task) const override {
     check(task.model);

@@ -173,6 +173,9 @@ class Occlusion final : public Explainer {
     }
   }
   bool is_differentiable() const override { return false; }
+  std::int64_t evaluations(const Schema& schema) const override {
+    return 1 + Parts(schema.layout, projection_.applies(&schema) ? &schema : nullptr, window_, stride_).count();
+  }
 
   Explanation attribute(const ExplainTask& task) const override {
     check_task(task);

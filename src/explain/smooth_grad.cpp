@@ -57,7 +57,7 @@ class SmoothGrad final : public GradientSumExplainer {
         samples_(options.integer("samples")),
         sigma_(options.real("sigma")) {}
 
-  std::int64_t evaluations() const override { return samples_; }
+  std::int64_t evaluations(const Schema&) const override { return samples_; }
 
  private:
   std::shared_ptr<const PointSet> points(const ExplainTask& task) const override {

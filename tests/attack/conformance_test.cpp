@@ -188,6 +188,23 @@ TEST_P(AttackConformance, WhereNothingMayMoveNothingDoes) {
   for (const SampleOutcome& outcome : frozen.samples) EXPECT_EQ(outcome.evaluations, 1) << "the clean explanation";
 }
 
+TEST_P(AttackConformance, NeverFindsLessThanItStartsWith) {
+  AttackCase test = boxed_case(Norm::kL2);
+  const AttackResult known = test.run("random(samples=40,from=sphere)");
+  AttackTask task = test.task();
+  task.start = known.perturbed;
+  const AttackResult result = attacks().make(GetParam())->run(task);
+  std::int64_t kept = 0;
+  for (std::size_t i = 0; i < known.samples.size(); ++i) {
+    EXPECT_LE(result.samples[i].value, known.samples[i].value);
+    if (result.samples[i].component != "start") continue;
+    ++kept;
+    EXPECT_EQ(result.samples[i].iteration, 0);
+  }
+  EXPECT_GT(kept, 0) << "some attacks find no worse than 40 random points";
+  EXPECT_LT(testing_support::mean_value(known), 1);
+}
+
 TEST_P(AttackConformance, ComparingAllFeaturesIsDefined) {
   AttackCase test = boxed_case(Norm::kL2);
   test.metric = "top_k(k=12)";

@@ -189,7 +189,7 @@ TEST(Er, StopsASampleAtItsFirstFlipOnlyForTheLastIterate) {
 
 TEST(Er, CountsOneForwardOneGradientAndOneDoubleBackwardAnIteration) {
   AttackCase test;
-  test.metric = "top_k(k=12)";  // k = n: nothing can be broken, so no sample is done early
+  test.metric = "l2";  // it has no end, so no sample is done early
   std::int64_t forwards = 0;
   const Network network = test.model->network()->clone();
   test.model = make_model(
@@ -200,7 +200,7 @@ TEST(Er, CountsOneForwardOneGradientAndOneDoubleBackwardAnIteration) {
       Capabilities{}, at::kCPU);
   const AttackTask task = test.task();
   forwards = 0;
-  const AttackResult result = attacks().make("er(steps=20)")->run(task);
+  const AttackResult result = attacks().make("er(k=4,steps=20)")->run(task);
   // 20 iterations, the clean point, and the two explanations that are returned.
   EXPECT_EQ(forwards, 20 + 1 + 2);
   EXPECT_EQ(result.samples[0].evaluations, 1 + 3 * 20);
@@ -272,7 +272,7 @@ TEST(Er, RefusesBeforeAnyWork) {
   EXPECT_ERROR(test.check("er"), kInput, "the samples have shape [12], the schema describes [11]");
   test.schema = Schema::of(Layout::vector(12));
   test.model = make_model([](const at::Tensor& x) { return x; }, Capabilities{.double_backward = false}, at::kCPU);
-  EXPECT_ERROR(test.check("er"), kUsage, "cannot be differentiated twice; use random");
+  EXPECT_ERROR(test.check("er"), kUsage, "cannot be differentiated twice; use gauntlet or random");
   EXPECT_NO_THROW(test.check("random"));
 }
 

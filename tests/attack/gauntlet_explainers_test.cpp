@@ -16,15 +16,15 @@ using testing_support::mean_value;
 using testing_support::mlp_model;
 using testing_support::normal_tensor;
 
-constexpr std::int64_t kSamples = 8;
+constexpr std::int64_t kExplained = 8;
 constexpr double kLight = 1.0 / 3;
 
 AttackCase case_of(const std::string& explainer) {
   AttackCase test;
   test.explainer = explainer;
   test.model = mlp_model({.features = 12, .hidden = 24, .classes = 3});
-  test.inputs = normal_tensor({kSamples, 12}, 61).add_(0.5);
-  test.ids = at::arange(kSamples, at::kLong);
+  test.inputs = normal_tensor({kExplained, 12}, 61).add_(0.5);
+  test.ids = at::arange(kExplained, at::kLong);
   test.threat = ThreatModel::make(Norm::kL2, 0.8, std::nullopt, test.schema);
   return test;
 }
@@ -70,6 +70,23 @@ TEST_P(GauntletExplainers, NeverBetterForTheDefenderThanComponentsOrRandomPoints
   EXPECT_LT(mean_value(whole), 0.9) << "the case should be worth attacking";
 }
 
+// Without gradients only searches are left: for what they cost, they find no less than random points do.
+TEST(GauntletWithoutGradients, IsNotWeakerThanRandomPointsOfTheSameCost) {
+  for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
+    AttackCase test = case_of("occlusion");
+    test.inputs = normal_tensor({24, 12}, 62).add_(0.5);
+    test.ids = at::arange(24, at::kLong);
+    test.threat = ThreatModel::make(norm, norm == Norm::kL2 ? 0.8 : norm == Norm::kLinf ? 0.3 : 1.6, std::nullopt, test.schema);
+    const AttackResult whole = test.run("gauntlet(effort=light)");
+    std::int64_t most = 0;
+    for (const SampleOutcome& sample : whole.samples) most = std::max(most, sample.evaluations);
+    EXPECT_EQ(most % 13, 0) << "an explanation is 13 passes: one for each of 12 columns and the clean one";
+    const double random = mean_value(test.run(fmt::format("random(samples={},from=sphere)", most / 13)));
+    EXPECT_LE(mean_value(whole), random) << to_string(norm);
+    EXPECT_LT(random, 0.9) << "the case should be worth attacking";
+  }
+}
+
 // The metric of points under draws of noise that the attack has not seen.
 double under_other_noise(const AttackTask& task, const at::Tensor& perturbed) {
   double sum = 0;
@@ -86,11 +103,11 @@ double under_other_noise(const AttackTask& task, const at::Tensor& perturbed) {
           .contiguous();
     };
     const at::Tensor clean = maps(task.inputs), moved = maps(perturbed);
-    for (std::int64_t i = 0; i < kSamples; ++i) {
+    for (std::int64_t i = 0; i < kExplained; ++i) {
       const auto row = [&](const at::Tensor& all) {
         return fold(task.schema.layout, std::span<const double>(all[i].data_ptr<double>(), 12));
       };
-      sum += task.metric.compare({row(clean), task.schema}, {row(moved), task.schema}) / (10 * kSamples);
+      sum += task.metric.compare({row(clean), task.schema}, {row(moved), task.schema}) / (10 * kExplained);
     }
   }
   return sum;

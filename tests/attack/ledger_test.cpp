@@ -130,6 +130,79 @@ TEST(Ledger, CountsMapsAndGradientsThatAreNotFinite) {
   EXPECT_EQ(result.samples[1].projections, 0) << "it was done";
 }
 
+TEST(Ledger, AMendedIterateIsOneIterate) {
+  Book book(2);
+  book.ledger->record(Book::points({1, 1}), Book::explanation({0.5, 0.5}, {0, 1}), {0, 1});
+  book.ledger->record_again(Book::points({2, 2}), Book::explanation({0.5, 0.5}, {1}), {0, 1});
+  const AttackResult result = book.ledger->finish();
+  EXPECT_EQ(result.samples[0].label_flips, 1);
+  EXPECT_EQ(result.samples[1].label_flips, 1) << "it flipped before and after it was mended";
+  EXPECT_EQ(result.samples[0].iteration, 1);
+  EXPECT_EQ(result.samples[0].trace.size(), 1U);
+}
+
+TEST(Ledger, AStartIsNoIteration) {
+  Book book(2);
+  book.ledger->begin_component("start");
+  book.ledger->record_start(Book::points({1, 1}), Book::explanation({0.5, 1}));
+  book.ledger->begin_component("walk");
+  book.ledger->record(Book::points({2, 2}), Book::explanation({0.5, 0.5}));
+  EXPECT_EQ(book.ledger->best_points()[0][0].item<float>(), 1) << "the walk found no worse";
+  const AttackResult result = book.ledger->finish();
+  EXPECT_EQ(result.samples[0].iteration, 0);
+  EXPECT_EQ(result.samples[0].component, "start");
+  EXPECT_EQ(result.samples[0].first_swap, 1) << "of the walk";
+  EXPECT_EQ(result.samples[1].component, "walk");
+  EXPECT_EQ(result.samples[0].trace.size(), 1U);
+}
+
+TEST(Ledger, CountsStepsThatFoundNoGradient) {
+  Book book(3);
+  book.ledger->count_steps(std::vector<char>{1, 0, 1}, {0, 0, 1});
+  const AttackResult result = book.ledger->finish();
+  EXPECT_EQ(result.samples[0].no_gradient, 1);
+  EXPECT_EQ(result.samples[0].followed, 1);
+  EXPECT_EQ(result.samples[1].no_gradient, 1);
+  EXPECT_EQ(result.samples[2].no_gradient + result.samples[2].followed, 0);
+}
+
+// Ten records of a sample's ten evaluations: what fell in the last two is late. Others' work does not count for it.
+TEST(Ledger, LateIsTheLastFifthOfASamplesOwnWork) {
+  for (const int falls : {8, 9}) {
+    Book book(2);
+    book.ledger->keep_way();
+    for (int i = 1; i <= 10; ++i) {
+      book.ledger->charge(1, {0});
+      book.ledger->record(Book::points({1}), Book::explanation({i >= falls ? 0.5 : 1}), {0});
+    }
+    book.ledger->charge(1000, {1});
+    book.ledger->record(Book::points({1}), Book::explanation({0}), {1});
+    const double at_the_end = book.ledger->best_value(0);
+    EXPECT_EQ(at_the_end, 0.5);
+    EXPECT_EQ(book.ledger->late_gain(0), falls == 9 ? 0.5 : 0) << falls;
+    EXPECT_EQ(book.ledger->late_gain(1), 0) << "at the floor nothing more is to be found";
+  }
+}
+
+// Far more records than milestones are kept.
+TEST(Ledger, TheWayIsThinnedOut) {
+  for (const int falls : {780, 820}) {
+    Book book(1);
+    book.ledger->keep_way();
+    for (int i = 1; i <= 1000; ++i) {
+      book.ledger->charge(1, {0});
+      book.ledger->record(Book::points({1}), Book::explanation({i >= falls ? 0.5 : 1}), {0});
+    }
+    EXPECT_EQ(book.ledger->late_gain(0), falls == 820 ? 0.5 : 0);
+  }
+}
+
+TEST(Ledger, WithoutAWayThereIsNoLateGain) {
+  Book book(1);
+  book.ledger->record(Book::points({1}), Book::explanation({0.5}), {0});
+  EXPECT_TRUE(std::isnan(book.ledger->late_gain(0)));
+}
+
 TEST(Ledger, AToleranceHoldsTheProbabilityToo) {
   Book book(1, Select::kWorst, 0.1);
   const auto with_logit = [](float logit) {

@@ -1,4 +1,5 @@
 // Ten thousand random cases over models and threat models: every returned input by the verifier, and a look at what was covered.
+#include <array>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@ namespace holdfast {
 namespace {
 
 using testing_support::AttackCase;
+using testing_support::for_images;
 using testing_support::mlp_network;
 using testing_support::normal_tensor;
 using testing_support::softplus;
@@ -94,6 +96,53 @@ TEST(ManyCases, WhatGauntletReturnsIsAllowed) {
     moved += found.moved;
   }
   EXPECT_GT(moved, 10);
+}
+
+// Small images, pairs of them and graphs, with what only they have: sides, edges that stay non-negative, attacks on images.
+AttackCase other_case(std::uint64_t trial, RandomStream& stream) {
+  AttackCase test;
+  const std::uint64_t kind = trial % 3;
+  test.schema = Schema::of(kind == 0 ? Layout::grid(1, 4, 5) : kind == 1 ? Layout::grid(1, 3, 4, 2) : Layout::graph(6));
+  const std::vector<std::int64_t> shape = test.schema.layout.sample_shape();
+  std::vector<std::int64_t> batch{10};
+  batch.insert(batch.end(), shape.begin(), shape.end());
+  test.inputs = normal_tensor(batch, trial + 1).abs().clamp_max(1);
+  test.model = make_model(for_images(mlp_network({.features = test.schema.layout.inputs(), .hidden = 16, .seed = 1 + trial})));
+  test.ids = at::arange(10, at::kLong);
+  constexpr Norm kNorms[] = {Norm::kL2, Norm::kLinf, Norm::kL1};
+  constexpr Sides kSides[] = {Sides::kBoth, Sides::kFirst, Sides::kSecond};
+  std::optional<std::pair<double, double>> box;
+  if (stream.below(2) == 0) box = {0, 1};
+  ThreatOptions options;
+  if (kind == 1) options.sides = kSides[stream.below(3)];
+  if (kind == 2) options.negative_weights = stream.below(2) == 0;
+  test.threat = ThreatModel::make(kNorms[stream.below(3)], std::pow(10.0, stream.uniform(-2, 0.3)), box, test.schema, options);
+  test.select = stream.below(2) == 0 ? Select::kWorst : Select::kLast;
+  return test;
+}
+
+TEST(ManyCases, ImagesPairsAndGraphsToo) {
+  const TileThread one_thread;
+  const std::vector<std::string> anywhere{"random(samples=4)",     "random_sign(steps=4)", "er(steps=5,step_size=0.5)",
+                                          "mse(steps=5)",          "top_t(steps=5)",       "lens(steps=5,t=3)",
+                                          "multi(steps=5,pairs=3)"};
+  const std::vector<std::string> images{"mass_center(steps=5,step_size=0.3)", "target(steps=5,step_size=0.3)"};
+  std::array<std::int64_t, 3> moved{};
+  std::int64_t moved_by_images = 0;
+  for (std::uint64_t trial = 0; trial < 60; ++trial) {
+    RandomStream stream(trial, "other cases");
+    AttackCase test = other_case(trial, stream);
+    const bool of_images = trial % 6 == 0;
+    const std::string& call = of_images ? images[stream.below(images.size())] : anywhere[stream.below(anywhere.size())];
+    const AttackResult result = test.run(call);
+    Verification found;
+    ASSERT_NO_THROW(found = verify(*test.model, test.threat, test.inputs, result.perturbed, test.ids, call))
+        << "trial " << trial << ", " << call << ", " << to_json(test.threat).dump();
+    moved[trial % 3] += found.moved;
+    if (of_images) moved_by_images += found.moved;
+  }
+  for (const std::int64_t count : moved) EXPECT_GT(count, 60);
+  EXPECT_GT(moved_by_images, 30);
 }
 
 TEST(ManyCases, EveryReturnedInputIsAllowed) {

@@ -1,5 +1,8 @@
 #include "holdfast/attack/threat.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
 
@@ -66,13 +69,50 @@ TEST(Threat, TheRoundedPointIsInside) {
   }
 }
 
+// The definition in plain double arithmetic: to the box, then towards the clean point by as little as brings it into the ball.
+std::vector<double> by_definition(Norm norm, double epsilon, double bound, const std::vector<double>& clean,
+                                  const std::vector<double>& far) {
+  std::vector<double> difference;
+  double square = 0, sum = 0;
+  for (std::size_t i = 0; i < clean.size(); ++i) {
+    difference.push_back(std::clamp(far[i], -bound, bound) - clean[i]);
+    square += difference[i] * difference[i];
+    sum += std::abs(difference[i]);
+  }
+  // What is left when every magnitude falls by tau.
+  const auto left = [&](double tau) {
+    double size = 0;
+    for (const double d : difference) size += std::max(0.0, std::abs(d) - tau);
+    return size;
+  };
+  double low = 0, high = sum;
+  for (int turn = 0; turn < 100; ++turn) (left((low + high) / 2) > epsilon ? low : high) = (low + high) / 2;
+  std::vector<double> point = clean;
+  for (std::size_t i = 0; i < clean.size(); ++i) {
+    const double d = difference[i];
+    if (norm == Norm::kL2) point[i] += d * std::min(1.0, epsilon / std::sqrt(square));
+    if (norm == Norm::kLinf) point[i] += std::clamp(d, -epsilon, epsilon);
+    if (norm == Norm::kL1) point[i] += sum <= epsilon ? d : std::copysign(std::max(0.0, std::abs(d) - high), d);
+  }
+  return point;
+}
+
 TEST(Threat, BoxAndBallHoldTogether) {
   for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
     const ThreatModel model = threat(norm, 0.4, {{-0.5, 0.5}});
-    const at::Tensor clean = normal_tensor({50, 6}, 11).clamp(-0.5, 0.5), far = clean + normal_tensor({50, 6}, 12).mul_(3);
+    const at::Tensor clean = normal_tensor({50, 6}, 11).clamp(-0.5, 0.5);
+    const at::Tensor far = clean + normal_tensor({50, 6}, 12) * at::logspace(-2, 0.5, 50).unsqueeze(1);
     const at::Tensor points = model.project(far, clean);
     EXPECT_LE(farthest(model, points, clean), 0.4);
     EXPECT_LE(points.abs().max().item<double>(), 0.5);
+    const auto row = [](const at::Tensor& rows, std::int64_t b) {
+      const at::Tensor values = rows[b].to(at::kDouble).contiguous();
+      return std::vector<double>(values.data_ptr<double>(), values.data_ptr<double>() + values.numel());
+    };
+    for (std::int64_t b = 0; b < 50; ++b) {
+      const std::vector<double> expected = by_definition(norm, 0.4, 0.5, row(clean, b), row(far, b)), found = row(points, b);
+      for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(found[i], expected[i], 2e-6) << to_string(norm) << " " << b;
+    }
   }
 }
 

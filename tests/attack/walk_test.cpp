@@ -68,7 +68,7 @@ TEST(Walk, SeveralWalkersOfASampleAreSeveralWalks) {
     return draw_points(task.threat, task.inputs, task.sample_ids, derived_seed(1, "start", restart), false);
   };
   const at::Tensor weights = normal_tensor({9, 12}, 4);
-  const std::int64_t passes = task.explainer.evaluations();
+  const std::int64_t passes = task.explainer.evaluations(task.schema);
 
   std::vector<double> one_by_one(9, 1.0);
   std::vector<std::int64_t> flips(9, 0);
@@ -124,6 +124,35 @@ TEST(Walk, GradientsThatAreNotFiniteAreCountedAndTheirElementsStay) {
   EXPECT_GT(walked, 4) << "the other elements should move";
 }
 
+TEST(Walk, SaysWhereThereWasNoGradientToFollow) {
+  AttackCase test;
+  test.explainer = "saliency(target=logit)";  // constant inside a linear region
+  for (const SampleOutcome& outcome : test.run("er(steps=8)").samples) {
+    EXPECT_EQ(outcome.no_gradient, 8);
+    EXPECT_EQ(outcome.followed, 0);
+  }
+  test.explainer = "saliency";
+  for (const SampleOutcome& outcome : test.run("er(steps=8)").samples) {
+    EXPECT_EQ(outcome.no_gradient, 0);
+    EXPECT_GT(outcome.followed, 0);
+  }
+}
+
+// From anywhere in the ball: after one step of next to nothing the iterate is where it started, far from the clean point.
+TEST(Walk, StartsWhereItIsTold) {
+  AttackCase test;
+  test.select = Select::kLast;
+  const AttackResult random = test.run("er(steps=1,step_size=1e-6,start=random)"),
+                     near = test.run("er(steps=1,step_size=1e-6,start=near)");
+  double farthest_random = 0, farthest_near = 0;
+  for (std::int64_t b = 0; b < test.inputs.size(0); ++b) {
+    farthest_random = std::max(farthest_random, (random.perturbed[b] - test.inputs[b]).norm().item<double>());
+    farthest_near = std::max(farthest_near, (near.perturbed[b] - test.inputs[b]).norm().item<double>());
+  }
+  EXPECT_GT(farthest_random, 0.3);
+  EXPECT_NEAR(farthest_near, 0.005, 1e-4);
+}
+
 // Where rows must be valid the walk is between them and what is judged is a valid row, explained by itself.
 TEST(Walk, JudgesValidRows) {
   AttackCase test;
@@ -150,7 +179,7 @@ TEST(Walk, JudgesValidRows) {
     for (const SampleOutcome& outcome : result.samples) sum += outcome.value;
     EXPECT_LT(sum, 9) << attack;
   }
-  test.metric = "top_k(k=12)";
+  test.metric = "l2";  // nothing is done early
   EXPECT_EQ(test.run("er(k=4,steps=10)").samples[0].evaluations, 3 * 10 + 10)
       << "one explanation more a step than in the open, but for the first, which starts at the clean one";
 }

@@ -86,8 +86,11 @@ class Explainer {
   // kInput. Reads the inputs' shape; inputs and targets may be on any device. Explainers that need no more leave it as it is.
   virtual void check_task(const ExplainTask& task) const;
   virtual bool is_differentiable() const { return true; }
-  // Gradient passes through the model that one attribute() of one sample costs; pullback costs twice that.
-  virtual std::int64_t evaluations() const { return 1; }
+  // Passes through the model that one attribute() of one sample of this schema costs; pullback costs twice that.
+  virtual std::int64_t evaluations(const Schema& schema) const {
+    (void)schema;
+    return 1;
+  }
 
   const std::string& name() const { return name_; }  // canonical call
 

@@ -17,8 +17,11 @@ namespace {
 
 // Samples with at most so many features are small.
 constexpr std::int64_t kSmall = 256;
-// Explainers that need at least so many passes for a map are costly: large samples get half the work.
+// Explainers that need at least so many passes for a map are costly: large samples get half the walks.
 constexpr std::int64_t kCostly = 10;
+// Passes that the searches of a small and of a large sample get where there are no gradients, about what walks cost; and the
+// fewest and most points that is, whatever one costs.
+constexpr std::int64_t kSmallPasses = 30000, kSmallFewest = 700, kLargePasses = 15000, kLargeFewest = 60, kLargeMost = 3000;
 // Rows that the scales of layers are read off.
 constexpr std::int64_t kReference = 32;
 // A walk's first step from anywhere, from a corner and from the best point, and its last, of epsilon; what it keeps of earlier
@@ -78,6 +81,14 @@ bool is_small(const AttackTask& task) {
   return task.schema.layout.features() <= kSmall;
 }
 
+bool is_costly(const AttackTask& task) {
+  return task.explainer.evaluations(task.schema) >= kCostly && !is_small(task);
+}
+
+bool has_gradients(const AttackTask& task) {
+  return task.explainer.is_differentiable() && task.model.capabilities().double_backward;
+}
+
 std::int64_t attacked_top(const AttackTask& task) {
   return task.metric.top_count().value_or(std::max<std::int64_t>(1, task.schema.layout.features() / 4));
 }
@@ -88,12 +99,12 @@ Arena::Arena(const AttackTask& the_task, Ledger& the_ledger, const Explanation& 
     : task(the_task),
       ledger(the_ledger),
       clean(the_clean),
-      effort(the_effort * (the_task.explainer.evaluations() >= kCostly && !is_small(the_task) ? 0.5 : 1)),
+      effort(the_effort * (has_gradients(the_task) && is_costly(the_task) ? 0.5 : 1)),
       fresh_noise(noise),
       aim(the_task.metric.aim()),
       features(the_task.schema.layout.features()),
       k(attacked_top(the_task)),
-      gradients(the_task.explainer.is_differentiable() && the_task.model.capabilities().double_backward),
+      gradients(has_gradients(the_task)),
       small(is_small(the_task)),
       top(mask_of(the_task, the_clean, k, 0)),
       near(aim.radius > 0 ? mask_of(the_task, the_clean, k, aim.radius) : top),
@@ -108,6 +119,12 @@ Ledger::Owners Arena::rows(std::int64_t times) const {
 
 std::int64_t Arena::scaled(std::int64_t standard) const {
   return std::max<std::int64_t>(1, std::llround(effort * static_cast<double>(standard)));
+}
+
+std::int64_t Arena::searched_points() const {
+  const std::int64_t passes = task.explainer.evaluations(task.schema);
+  return scaled(small ? std::max(kSmallPasses / passes, kSmallFewest)
+                      : std::clamp(kLargePasses / passes, kLargeFewest, kLargeMost));
 }
 
 at::Tensor Arena::rows_of(const at::Tensor& tensor, const Ledger::Owners& owners) {
@@ -165,20 +182,11 @@ std::function<Rule(std::int64_t)> Arena::surrogate(const Course& course) const {
   };
 }
 
-void Arena::mark() {
-  Milestone here;
-  for (std::int64_t i = 0; i < task.inputs.size(0); ++i) {
-    here.evaluations += ledger.evaluations(i);
-    here.values.push_back(ledger.best_value(i));
-  }
-  way_.push_back(std::move(here));
-}
-
 void Arena::judge(const at::Tensor& points, const Ledger::Owners& owners) {
   ExplainTask point = explain_at(task, task.threat.admit(points, rows_of(task.inputs, owners)));
   point.targets = rows_of(task.targets, owners);
   point.sample_ids = rows_of(task.sample_ids, owners);
-  ledger.charge(task.explainer.evaluations(), owners);
+  ledger.charge(task.explainer.evaluations(task.schema), owners);
   ledger.record(point.inputs, task.explainer.attribute(point), owners);
 }
 
@@ -201,7 +209,6 @@ void Arena::hunt(Descent& descent, const Ledger::Owners& owners, const Course& c
                         .hinge = small_steps ? kSmallHinge : kHinge,
                         .repair = kRepair};
   holdfast::walk(task, ledger, descent, rules, Walkers::of(task, owners, starts(owners, course)));
-  mark();
 }
 
 }  // namespace holdfast::gauntlet

@@ -39,6 +39,8 @@ class Arena {
   Ledger::Owners rows(std::int64_t times = 1) const;
   // How often something is done that is done `standard` times at standard effort; at least once.
   std::int64_t scaled(std::int64_t standard) const;
+  // Points that searches judge where no walk can be made: together they cost what the walks would have.
+  std::int64_t searched_points() const;
   // Rows of a tensor [B, ...].
   static at::Tensor rows_of(const at::Tensor& tensor, const Ledger::Owners& owners);
   // Uniform numbers in [0, 1), [rows, features], keyed by sample and position among its rows.
@@ -51,14 +53,6 @@ class Arena {
   void judge(const at::Tensor& points, const Ledger::Owners& owners);
   // Of the rows judged last: the metric turned so that lower is worse for the defender; infinite where nothing counts.
   std::vector<double> harm() const;
-
-  // The value of every sample after each piece of work, and the evaluations used by then, all samples together.
-  struct Milestone {
-    std::int64_t evaluations = 0;
-    std::vector<double> values;
-  };
-  const std::vector<Milestone>& way() const { return way_; }
-  void mark();
 
   // How rows walk.
   struct Course {
@@ -79,7 +73,6 @@ class Arena {
   at::Tensor anywhere(const at::Tensor& origin, const at::Tensor& ids, std::int64_t number) const;
   std::function<Rule(std::int64_t)> surrogate(const Course& course) const;
 
-  std::vector<Milestone> way_;
   std::vector<double> scales_;  // of each activation's input, over the reference rows and within the ball
 };
 

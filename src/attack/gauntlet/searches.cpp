@@ -1,19 +1,44 @@
 // Searches that need no gradient: for explainers and models that have none, and from the best point of those that do.
-//     random       points of the ball
-//     evolution    Gaussian moves around the best point, narrower with every generation; small samples
+//     random       points of the ball; without gradients of its surface, and in linf also its corners
+//     evolution    Gaussian moves around the best point, narrower with every generation; polishes what walks found
+//     drift        without gradients: moves along the surface, of which those that harm no less are taken
 //     square       squares of an image moved to a corner of the ball, smaller with time; kept where they harm
+// Metrics of sets are constant almost everywhere: a search that moves only where it gains stands still, and at equal cost loses
+// to random points; one that also takes moves that change nothing beats them (drift, and square where there are no walks).
 // Square search after Andriushchenko et al., "Square Attack", ECCV 2020, with the metric in place of the loss.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "../draw.h"
+#include "../feature_maps.h"
 #include "component.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
+#include "stand.h"
 
 namespace holdfast::gauntlet {
 namespace {
+
+// Moves about `width` long in the threat's norm, in l1 with most of it in a few elements, for `children` blocks of all running
+// samples, each with a seed of its own.
+template <class Seed>
+at::Tensor random_moves(const Arena& arena, const Ledger::Owners& owners, std::int64_t children, double width, Seed seed) {
+  const at::IntArrayRef shape = arena.task.inputs.sizes().slice(1);
+  const at::Tensor ids = Arena::rows_of(arena.task.sample_ids, owners).cpu();
+  const double n = static_cast<double>(arena.task.inputs[0].numel());
+  const double deviation = arena.task.threat.norm == Norm::kLinf ? width
+                           : arena.task.threat.norm == Norm::kL2 ? width / std::sqrt(n)
+                                                                 : width / n;
+  std::vector<at::Tensor> moves;
+  const std::int64_t running = ids.size(0) / children;
+  for (std::int64_t child = 0; child < children; ++child)
+    moves.push_back(random_normal(shape, ids.slice(0, child * running, (child + 1) * running), seed(child), "move"));
+  at::Tensor all = at::cat(moves);
+  if (arena.task.threat.norm == Norm::kL1) all = all * all.abs();
+  return deviation * all.to(arena.task.inputs.options());
+}
 
 class RandomPoints final : public Component {
  public:
@@ -21,23 +46,34 @@ class RandomPoints final : public Component {
   bool fits(const Arena&) const override { return true; }
 
   void run(Arena& arena) override {
-    for (std::int64_t i = 0; i < arena.scaled(arena.small ? 200 : 20); ++i) {
+    const std::int64_t points = arena.gradients ? arena.scaled(arena.small ? kSmall : kLarge)
+                                                : std::llround(kShare * static_cast<double>(arena.searched_points()));
+    for (std::int64_t i = 0; i < points; ++i) {
       const Ledger::Owners owners = arena.rows();
       if (owners.empty()) return;
-      const at::Tensor clean = Arena::rows_of(arena.task.inputs, owners), ids = Arena::rows_of(arena.task.sample_ids, owners);
-      const std::uint64_t seed = derived_seed(arena.task.seed, "gauntlet.random", static_cast<std::uint64_t>(i));
-      arena.judge(draw_points(arena.task.threat, clean, ids, seed, /*on_sphere=*/i % 2 == 1), owners);
+      arena.judge(draw(arena, owners, i), owners);
     }
+  }
+
+ private:
+  static constexpr std::int64_t kSmall = 200, kLarge = 20;
+  static constexpr double kShare = 0.3;
+
+  static at::Tensor draw(const Arena& arena, const Ledger::Owners& owners, std::int64_t number) {
+    const at::Tensor clean = Arena::rows_of(arena.task.inputs, owners), ids = Arena::rows_of(arena.task.sample_ids, owners);
+    const ThreatModel& threat = arena.task.threat;
+    const std::uint64_t seed = derived_seed(arena.task.seed, "gauntlet.random", static_cast<std::uint64_t>(number));
+    const bool odd = number % 2 == 1;
+    if (!arena.gradients && odd && threat.norm == Norm::kLinf)
+      return threat.project(clean + threat.epsilon * draw_signs(clean, ids, seed), clean);
+    return draw_points(threat, clean, ids, seed, /*on_sphere=*/odd || !arena.gradients);
   }
 };
 
 class Evolution final : public Component {
  public:
   std::string name() const override { return "evolution"; }
-  // On large samples without gradients nothing else is left, but for images.
-  bool fits(const Arena& arena) const override {
-    return arena.small || (!arena.gradients && arena.task.schema.layout.kind != Layout::Kind::kGrid);
-  }
+  bool fits(const Arena& arena) const override { return arena.small && arena.gradients; }
 
   void run(Arena& arena) override {
     const std::int64_t generations = arena.scaled(kGenerations);
@@ -56,20 +92,54 @@ class Evolution final : public Component {
 
   static at::Tensor children(Arena& arena, const Ledger::Owners& owners, double width, std::int64_t generation) {
     const at::Tensor best = Arena::rows_of(arena.ledger.best_points(), owners), clean = Arena::rows_of(arena.task.inputs, owners);
-    const at::Tensor ids = Arena::rows_of(arena.task.sample_ids, owners).cpu();
-    const double n = static_cast<double>(best[0].numel());
-    // So that a move is about `width` long in the threat's norm.
-    const double deviation = arena.task.threat.norm == Norm::kLinf ? width
-                             : arena.task.threat.norm == Norm::kL2 ? width / std::sqrt(n)
-                                                                   : width / n;
-    std::vector<at::Tensor> moves;
-    const std::int64_t running = best.size(0) / kChildren;
-    for (std::int64_t child = 0; child < kChildren; ++child) {
-      const std::uint64_t seed =
-          derived_seed(arena.task.seed, "gauntlet.evolution", static_cast<std::uint64_t>(generation * kChildren + child));
-      moves.push_back(random_normal(best.sizes().slice(1), ids.slice(0, child * running, (child + 1) * running), seed, "move"));
+    const auto seed = [&](std::int64_t child) {
+      return derived_seed(arena.task.seed, "gauntlet.evolution", static_cast<std::uint64_t>(generation * kChildren + child));
+    };
+    return arena.task.threat.project(best + random_moves(arena, owners, kChildren, width, seed), clean);
+  }
+};
+
+class Drift final : public Component {
+ public:
+  std::string name() const override { return "drift"; }
+  // Large images have squares.
+  bool fits(const Arena& arena) const override {
+    return !arena.gradients && (arena.small || arena.task.schema.layout.kind != Layout::Kind::kGrid);
+  }
+
+  void run(Arena& arena) override {
+    const std::int64_t points = std::llround(kShare * static_cast<double>(arena.searched_points()));
+    const std::int64_t generations = std::max<std::int64_t>(1, points / kChildren);
+    Stand stand(arena);
+    for (std::int64_t i = 0; i < generations; ++i) {
+      const Ledger::Owners owners = arena.rows(kChildren);
+      if (owners.empty()) return;
+      const double way = static_cast<double>(i) / static_cast<double>(generations);
+      const double width = arena.task.threat.epsilon * kWidest * std::pow(kNarrowest / kWidest, way);
+      const at::Tensor points_there = moved(arena, stand, owners, width, i);
+      arena.judge(points_there, owners);
+      stand.move(points_there, arena.harm(), owners);
     }
-    return arena.task.threat.project(best + deviation * at::cat(moves).to(best.options()), clean);
+  }
+
+ private:
+  static constexpr std::int64_t kChildren = 5;
+  static constexpr double kShare = 0.7, kWidest = 1, kNarrowest = 0.2;
+
+  // Onto the surface, where the whole of epsilon is used; in linf elements are cut off one by one, many at a corner.
+  static at::Tensor moved(Arena& arena, const Stand& stand, const Ledger::Owners& owners, double width, std::int64_t generation) {
+    const ThreatModel& threat = arena.task.threat;
+    const at::Tensor clean = Arena::rows_of(arena.task.inputs, owners);
+    const auto seed = [&](std::int64_t child) {
+      return derived_seed(arena.task.seed, "gauntlet.drift", static_cast<std::uint64_t>(generation * kChildren + child));
+    };
+    at::Tensor way = stand.at(owners) - clean + random_moves(arena, owners, kChildren, width, seed);
+    if (threat.frozen.defined()) way = way.masked_fill(threat.frozen.to(way.device()), 0);
+    if (threat.norm != Norm::kLinf) {
+      const at::Tensor length = way.flatten(1).norm(threat.norm == Norm::kL2 ? 2 : 1, 1);
+      way = way * per_row(threat.epsilon / length.clamp_min(std::numeric_limits<float>::min()), way.dim());
+    }
+    return threat.project(clean + way, clean);
   }
 };
 
@@ -80,21 +150,30 @@ class Square final : public Component {
 
   void run(Arena& arena) override {
     // With gradients this polishes what walks found; without, it is the attack.
-    const std::int64_t tries = arena.scaled(arena.gradients ? 300 : 600);
+    const std::int64_t tries =
+        arena.gradients ? arena.scaled(kPolish) : std::llround(kShare * static_cast<double>(arena.searched_points()));
+    Stand stand(arena);
     for (std::int64_t i = 0; i < tries; ++i) {
       const Ledger::Owners owners = arena.rows();
       if (owners.empty()) return;
-      arena.judge(proposal(arena, owners, static_cast<double>(i) / static_cast<double>(tries), i), owners);
+      const at::Tensor from = arena.gradients ? Arena::rows_of(arena.ledger.best_points(), owners) : stand.at(owners);
+      const at::Tensor points = proposal(arena, from, owners, static_cast<double>(i) / static_cast<double>(tries), i);
+      arena.judge(points, owners);
+      stand.move(points, arena.harm(), owners);
     }
   }
 
  private:
-  // The best point with one square of every side moved to a corner of the linf ball around the clean image (or by as much as
+  static constexpr std::int64_t kPolish = 300;
+  static constexpr double kShare = 0.7;
+
+  // A point with one square of every side moved to a corner of the linf ball around the clean image (or by as much as
   // the other balls allow, after projection).
-  static at::Tensor proposal(Arena& arena, const Ledger::Owners& owners, double way, std::int64_t number) {
+  static at::Tensor proposal(Arena& arena, const at::Tensor& from, const Ledger::Owners& owners, double way,
+                             std::int64_t number) {
     const Layout& layout = arena.task.schema.layout;
     const at::Tensor clean = Arena::rows_of(arena.task.inputs, owners);
-    at::Tensor points = Arena::rows_of(arena.ledger.best_points(), owners).clone();
+    const at::Tensor points = from.clone();
     const at::Tensor ids = Arena::rows_of(arena.task.sample_ids, owners).cpu();
     const double share = 0.5 * std::pow(1 - way, 2) + 0.01;  // of the image's area
     const auto size = std::max<std::int64_t>(1, std::llround(std::sqrt(share * static_cast<double>(layout.side_features()))));
@@ -127,6 +206,9 @@ std::unique_ptr<Component> make_random() {
 }
 std::unique_ptr<Component> make_evolution() {
   return std::make_unique<Evolution>();
+}
+std::unique_ptr<Component> make_drift() {
+  return std::make_unique<Drift>();
 }
 std::unique_ptr<Component> make_square() {
   return std::make_unique<Square>();
