@@ -8,6 +8,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/model/outputs.h"
 
 namespace holdfast::python {
 namespace {
@@ -24,11 +25,7 @@ namespace {
 }
 
 void check_logits(const at::Tensor& logits, std::int64_t samples) {
-  if (logits.dim() != 2 || logits.size(0) != samples || logits.size(1) < 2) {
-    input_error(
-        "the model gave a tensor of shape {} for {} sample{}; it must give logits, [samples, classes], of at least two classes",
-        to_string(logits.sizes().vec()), samples, samples == 1 ? "" : "s");
-  }
+  if (const std::string wrong = wrong_outputs(logits.sizes(), samples); !wrong.empty()) input_error("the model {}", wrong);
   if (!logits.is_floating_point()) {
     input_error("the model gave {} elements; logits must be floating-point numbers", at::toString(logits.scalar_type()));
   }

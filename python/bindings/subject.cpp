@@ -4,6 +4,7 @@
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/model/outputs.h"
 #include "python_model.h"
 
 namespace holdfast::python {
@@ -33,10 +34,7 @@ at::Tensor first_logits(Model& model, const at::Tensor& inputs) {
   const at::NoGradGuard no_graph;
   const at::Tensor sample = inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype()));
   const at::Tensor logits = model.logits(sample);
-  if (logits.dim() != 2 || logits.size(0) != 1 || logits.size(1) < 2) {
-    input_error("{} gives outputs of shape {} for one sample; it must give logits, [samples, classes], of at least two classes",
-                model.name(), shape_of(logits));
-  }
+  if (const std::string wrong = wrong_outputs(logits.sizes(), 1); !wrong.empty()) input_error("{} {}", model.name(), wrong);
   return logits[0];
 }
 

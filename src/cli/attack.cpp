@@ -10,6 +10,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
 #include "holdfast/experiment/audit.h"
 #include "holdfast/experiment/run_folder.h"
 #include "holdfast/report/text_table.h"
@@ -93,8 +94,16 @@ Assessment assess_result(const CellTask& task, const CellResult& result) {
   return assessment;
 }
 
+// Whether a sample's shape says what it is; `measure` would take a pair or a graph for something else.
+bool shape_tells(const Layout& layout) {
+  const std::vector<std::int64_t> shape = layout.sample_shape();
+  return shape.size() <= 3 && Layout::guess(shape) == layout;
+}
+
 // result.json last: it says that the others are there.
-void write_files(const std::string& folder, const CellResult& result, const Json& json) {
+void write_files(const std::string& folder, const Schema& schema, const CellResult& result, const Json& json) {
+  std::filesystem::remove(folder + "/schema.json");
+  if (!shape_tells(schema.layout)) write_json(folder + "/schema.json", to_json(schema));
   write_tensor(folder + "/perturbed.npy", result.perturbed);
   write_tensor(folder + "/original_attributions.npy", scaled_maps(result.original_maps, result.original_scale));
   write_tensor(folder + "/perturbed_attributions.npy", scaled_maps(result.moved_maps, result.moved_scale));
@@ -102,11 +111,13 @@ void write_files(const std::string& folder, const CellResult& result, const Json
 }
 
 void print_line(const CellTask& task, const Assessment& assessment) {
-  const auto level = [](const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : "-"; };
-  std::printf("%s: %.4f [%.4f, %.4f] after %s, %s <= %g, %lld samples; chance %s, between %s\n", task.metric.name().c_str(),
-              assessment.value.mean, assessment.value.low, assessment.value.high, task.attack.name().c_str(),
-              to_string(task.threat.norm).c_str(), task.threat.epsilon, static_cast<long long>(assessment.values.size()),
-              level(assessment.chance).c_str(), level(assessment.between).c_str());
+  const auto level = [](const std::optional<double>& value) { return value ? fixed(*value, 4) : "-"; };
+  const Interval& value = assessment.value;
+  const std::string interval = value.count < 2 ? "" : fmt::format(" [{}, {}]", fixed(value.low, 4), fixed(value.high, 4));
+  fmt::print("{}: {}{} after {}, {} <= {:g}, {}; chance {}{}, between {}, specific {}\n", task.metric.name(),
+             fixed(value.mean, 4), interval, task.attack.name(), to_string(task.threat.norm), task.threat.epsilon,
+             counted(std::ssize(assessment.values), "sample"), assessment.chance && !assessment.chance_is_exact ? "~" : "",
+             level(assessment.chance), level(assessment.between), level(assessment.specific));
 }
 
 // Who found what, and whether more work would find more.
@@ -150,7 +161,7 @@ void remove_epsilon_folders(const std::string& folder) {
 }
 
 // The largest epsilon's files lie in the folder itself, as those of a run with one epsilon do.
-void write_all(const std::string& folder, std::vector<Found>& found) {
+void write_all(const std::string& folder, const Schema& schema, std::vector<Found>& found) {
   remove_epsilon_folders(folder);
   Json curve = Json::array();
   for (const Found& one : found) {
@@ -161,10 +172,10 @@ void write_all(const std::string& folder, std::vector<Found>& found) {
     if (largest) continue;
     const std::string part = folder + "/" + epsilon_folder(one.threat.epsilon);
     make_folders(part);
-    write_files(part, one.result, one.json);
+    write_files(part, schema, one.result, one.json);
   }
   if (found.size() > 1) found.back().json["epsilons"] = curve;
-  write_files(folder, found.back().result, found.back().json);
+  write_files(folder, schema, found.back().result, found.back().json);
 }
 
 void run(const AttackCommand& flags) {
@@ -220,7 +231,7 @@ void run(const AttackCommand& flags) {
     print_line(task, one.assessment);
     print_components(one.result);
   }
-  write_all(flags.out, found);
+  write_all(flags.out, subject.schema, found);
   if (flags.json) {
     std::fputs(dump_json(found.back().json).c_str(), stdout);
     return;
@@ -239,7 +250,11 @@ void add_attack(CLI::App& app, Outcome&) {
   flags->subject.add_to(*command, true);
   flags->attack.add_to(*command, true, false);
   command->add_flag("--trace", flags->trace, "Record the metric after every iteration");
-  command->add_option("--out", flags->out, "Folder for perturbed.npy, the attributions and result.json")->required();
+  command
+      ->add_option("--out", flags->out,
+                   "Folder for perturbed.npy, the attributions and result.json; schema.json too where a shape does not say what "
+                   "a sample is")
+      ->required();
   command->add_flag("--json", flags->json, "Print result.json");
   flags->common.add_to(*command);
   command->callback([flags] { run(*flags); });

@@ -1,14 +1,18 @@
 #include "common.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+
+#include <fmt/ranges.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/byte_images.h"
+#include "holdfast/model/outputs.h"
 
 namespace holdfast::cli {
 namespace {
@@ -46,12 +50,7 @@ std::int64_t count_classes(const Model& model, const at::Tensor& inputs, const s
   const at::NoGradGuard no_grad;
   const at::Tensor logits =
       model.logits(inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype())));
-  if (logits.dim() != 2 || logits.size(0) != 1) {
-    input_error("{} gives outputs of shape {} for one sample; logits [1, classes] are expected", model.name(),
-                to_string(logits.sizes().vec()));
-  }
-  if (logits.size(1) < 2)
-    input_error("{} has {} output; explanations of a class need at least 2 classes", model.name(), logits.size(1));
+  if (const std::string wrong = wrong_outputs(logits.sizes(), 1); !wrong.empty()) input_error("{} {}", model.name(), wrong);
   return logits.size(1);
 }
 
@@ -210,9 +209,12 @@ std::optional<std::pair<double, double>> AttackFlags::parsed_box() const {
   return std::pair(low, high);
 }
 
-NewFolders prepare_output_file(const std::string& path) {
+NewFolders prepare_output_file(const std::string& path, const std::vector<std::string>& endings) {
   if (path.empty()) usage_error("--out is empty; name the file to write");
   if (std::filesystem::is_directory(path)) usage_error("--out {}: is a folder; name the file to write", path);
+  const auto ends = [&](const std::string& ending) { return path.ends_with(ending); };
+  if (!endings.empty() && std::none_of(endings.begin(), endings.end(), ends))
+    usage_error("--out {}: the name must end in {}", path, fmt::join(endings, " or "));
   const std::string folder = std::filesystem::path(path).parent_path().string();
   check_writable_folder(folder);
   return NewFolders(folder);

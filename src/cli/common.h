@@ -76,8 +76,8 @@ struct AttackFlags {
 };
 
 // Before any work: makes the folder of an output file, which goes again if nothing is written; throws when it cannot be
-// written to.
-[[nodiscard]] NewFolders prepare_output_file(const std::string& path);
+// written to, or when the name does not end as one of `endings` (none: any).
+[[nodiscard]] NewFolders prepare_output_file(const std::string& path, const std::vector<std::string>& endings = {});
 
 // A subcommand with its summary and an example that runs from the repository's root.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& example);

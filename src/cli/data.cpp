@@ -9,6 +9,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/data/fetch.h"
 #include "holdfast/data/verify.h"
@@ -148,11 +149,12 @@ void run_export(const DataCommand& flags) {
   std::vector<std::int64_t> rows = data.rows(flags.part);
   if (flags.samples > 0 && flags.samples < static_cast<std::int64_t>(rows.size()))
     rows.resize(static_cast<std::size_t>(flags.samples));
+  if (rows.empty()) input_error("dataset {}: its part '{}' has no samples", data.name, flags.part);
   const NewFolders folders = prepare_output_file(flags.out + "/inputs.npy");
   write_tensor(flags.out + "/inputs.npy", data.inputs_of(rows));
   write_tensor(flags.out + "/labels.npy", data.labels_of(rows));
   write_json(flags.out + "/schema.json", to_json(data.schema));
-  std::printf("%zu samples of %s in %s\n", rows.size(), data.name.c_str(), flags.out.c_str());
+  std::printf("%s of %s in %s\n", counted(std::ssize(rows), "sample").c_str(), data.name.c_str(), flags.out.c_str());
 }
 
 }  // namespace

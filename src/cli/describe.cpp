@@ -1,12 +1,15 @@
 // holdfast describe: one method with its options, or what a model file is and can do.
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 #include "catalogue.h"
 #include "command.h"
 #include "common.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/experiment/measure_all.h"
 #include "holdfast/experiment/reproduce.h"
 #include "holdfast/report/text_table.h"
 
@@ -37,10 +40,53 @@ void print_method(const std::string& kind, const MethodInfo& info) {
   std::printf("\n");
 }
 
+// The explainers and measures that refuse the model with their default options, each with its reason. Measures are asked about
+// a sample of zeros, so only where the model knows the shape of one.
+Json refusals(const Model& model) {
+  Json refused = Json::array();
+  const auto ask = [&](const char* kind, const MethodInfo& info, const std::function<void()>& check) {
+    try {
+      check();
+    } catch (const Error& error) {  // the answer
+      refused.push_back({{"kind", kind}, {"name", info.name}, {"why", error.what()}});
+    }
+  };
+  for (const MethodInfo* info : explainers().infos()) {
+    ask("explainers", *info, [&] { explainers().make(info->name)->check(model); });
+  }
+  const std::optional<Layout> layout = model.layout();
+  if (!layout) return refused;
+  const Schema schema = Schema::of(*layout);
+  std::vector<std::int64_t> shape = layout->sample_shape();
+  shape.insert(shape.begin(), 1);
+  const at::Tensor sample = at::zeros(shape);
+  const std::unique_ptr<Explainer> explainer = explainers().make("saliency");
+  const MeasureJob job{.model = model,
+                       .explainer = *explainer,
+                       .schema = schema,
+                       .inputs = sample,
+                       .sample_ids = at::zeros({1}, at::kLong),
+                       .epsilon = 1,
+                       .background = sample};
+  for (const MethodInfo* info : measures().infos()) {
+    ask("measures", *info, [&] { check_measure(*measures().make(info->name), job); });
+  }
+  return refused;
+}
+
+void print_refusals(const Model& model, const Json& refused) {
+  const char* whom = model.layout() ? "explainers and measures" : "explainers";
+  std::printf(refused.empty() ? "All %s take it.\n" : "Of the %s, with their default options, these refuse it:\n", whom);
+  for (const Json& entry : refused) std::printf("  %s\n", entry.at("why").get<std::string>().c_str());  // it says whose it is
+  if (!model.layout()) std::printf("Measures are asked when the samples are there.\n");
+}
+
 void run_model(const DescribeCommand& flags) {
   const std::unique_ptr<Model> model = load_model(flags.name);
+  const Json refused = refusals(*model);
   if (!flags.json) {
     std::printf("%s\n", model->describe().c_str());
+    print_refusals(*model, refused);
     return;
   }
   const Capabilities can = model->capabilities();
@@ -53,7 +99,8 @@ void run_model(const DescribeCommand& flags) {
                     {"double_backward", can.double_backward},
                     {"layers", can.layers},
                     {"side_by_side", can.side_by_side},
-                    {"float64", can.float64}}}};
+                    {"float64", can.float64}}},
+                  {"refused", refused}};
   std::fputs(dump_json(json).c_str(), stdout);
 }
 

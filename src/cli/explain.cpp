@@ -9,6 +9,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
 #include "holdfast/report/pictures.h"
 
 namespace holdfast::cli {
@@ -47,7 +48,7 @@ Json result_json(const ExplainCommand& flags, const Explainer& explainer, const 
 }
 
 void log_result(const Json& result) {
-  log_info("{} maps of {} in {}", result["samples"].get<std::int64_t>(), result["explainer"].get<std::string>(),
+  log_info("{} of {} in {}", counted(result["samples"].get<std::int64_t>(), "map"), result["explainer"].get<std::string>(),
            result["out"].get<std::string>());
   if (const Json& delta = result["delta"]; !delta.is_null()) {
     log_info("convergence delta (what is missing from the sum of a map): {:.3g} on average, at most {:.3g} (sample {})",
@@ -68,12 +69,12 @@ void write_pictures(const ExplainCommand& flags, const Subject& subject, const a
     write_map_png(fmt::format("{}/{:05}.png", flags.png, sample), to_raw(subject.inputs[sample]), to_raw(maps[sample]),
                   subject.schema, {.top = flags.png_top});
   }
-  log_info("{} {} in {}", count, count == 1 ? "picture" : "pictures", flags.png);
+  log_info("{} in {}", counted(count, "picture"), flags.png);
 }
 
 void run(const ExplainCommand& flags) {
   flags.common.apply();
-  const NewFolders folders = prepare_output_file(flags.out);
+  const NewFolders folders = prepare_output_file(flags.out, {".npy"});
   if (!flags.png.empty()) check_writable_folder(flags.png);
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.explainer);
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());

@@ -39,13 +39,19 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+// What was printed is a result too: on a full disk it is not one.
+void finish_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    failure("standard output could not be written in full: is there no space left?");
+}
+
 int run(int argc, char** argv, Outcome& outcome) {
   CLI::App app{"Holdfast finds out whether a model's explanations hold when the input is nudged."};
   app.name("holdfast");
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", std::string("holdfast ") + kVersion);
   app.require_subcommand(1);
-  app.footer("Start with: make demo\nHelp on a command: holdfast COMMAND --help");
+  app.footer("What there is: holdfast list\nHelp on a command, with an example: holdfast COMMAND --help");
 
   outcome.arguments.assign(argv, argv + argc);
   add_list(app, outcome);
@@ -84,7 +90,9 @@ int main(int argc, char** argv) {
   holdfast::catch_signals();
   holdfast::cli::Outcome outcome;
   try {
-    return holdfast::cli::run(argc, argv, outcome);
+    const int exit_code = holdfast::cli::run(argc, argv, outcome);
+    holdfast::cli::finish_output();
+    return exit_code;
   } catch (const holdfast::Error& error) {
     const bool bare_interrupt = error.kind() == holdfast::ErrorKind::kInterrupted && std::string(error.what()) == "interrupted";
     log_line(LogLevel::kError, bare_interrupt ? "interrupted; " + outcome.when_interrupted : error.what());

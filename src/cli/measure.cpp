@@ -16,6 +16,7 @@ struct MeasureCommand {
   MeasureModelFlags model;
   CommonFlags common;
   bool json = false;
+  const CLI::App* command = nullptr;
 };
 
 // Which of the two forms was meant, and that the flags are those of one.
@@ -25,16 +26,10 @@ bool asks_for_a_model(const MeasureCommand& flags) {
     if (flags.maps.original.empty() || flags.maps.perturbed.empty())
       usage_error("two files of maps are needed, ORIGINAL.npy and PERTURBED.npy, or --model and --inputs");
     if (flags.maps.metrics.empty()) usage_error("--metric is required; `holdfast list metrics` shows them");
-    const auto refuse = [](const std::string& value, const char* flag) {
-      if (!value.empty()) usage_error("{} is of a model: give --model and --inputs", flag);
-    };
-    if (!flags.model.measures.empty()) refuse("given", "--measure");
-    refuse(flags.subject.inputs, "--inputs");
-    refuse(flags.subject.targets, "--targets");
-    refuse(flags.subject.baseline, "--baseline");
-    refuse(flags.subject.background, "--background");
-    refuse(flags.model.endpoints, "--endpoints");
-    refuse(flags.model.compare, "--compare");
+    for (const char* flag : {"--measure", "--explainer", "--inputs", "--targets", "--baseline", "--background", "--epsilon",
+                             "--endpoints", "--compare"}) {
+      if (flags.command->count(flag) > 0) usage_error("{} is of a model: give --model and --inputs", flag);
+    }
     return false;
   }
   if (maps) usage_error("files of maps, --metric and --labels do not go with --model; --measure says what to measure");
@@ -60,6 +55,7 @@ void add_measure(CLI::App& app, Outcome&) {
   flags->model.add_to(*command);
   command->add_flag("--json", flags->json, "As JSON, with a value for each sample");
   flags->common.add_to(*command);
+  flags->command = command;
   command->callback([flags] { run(*flags); });
 }
 

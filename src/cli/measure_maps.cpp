@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 #include "holdfast/core/csv.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
 #include "holdfast/metric/levels.h"
 #include "holdfast/report/text_table.h"
 
@@ -30,6 +33,15 @@ at::Tensor read_maps(const std::string& path) {
   const at::Tensor maps = read_inputs(path, {.keep_double = true, .what = "maps"});
   if (maps.dim() < 2) input_error("{}: has shape {}; maps [B, ...] are expected", path, to_string(maps.sizes().vec()));
   return maps;
+}
+
+// Where --schema is not given: that of the folder in which both files of maps lie, as `attack` leaves it.
+std::string schema_beside(const MeasureMapsFlags& flags) {
+  const std::filesystem::path folder = std::filesystem::path(flags.original).parent_path();
+  const std::string path = (folder / "schema.json").string();
+  if (std::filesystem::path(flags.perturbed).parent_path() != folder || !file_exists(path)) return "";
+  log_info("the schema is {}", path);
+  return path;
 }
 
 Schema schema_for(const MeasureMapsFlags& flags, const std::string& path, const at::Tensor& maps) {
@@ -91,7 +103,7 @@ std::string table_of(const std::vector<Assessment>& results) {
     row.push_back(cell(result.specific));
     const bool has_sets = result.distinct_top_sets > 0;
     if (sets) row.push_back(has_sets ? fmt::format("{}", result.distinct_top_sets) : "-");
-    if (sets) row.push_back(has_sets ? fmt::format("{:.0f} %", 100 * result.tied_share) : "-");
+    if (sets) row.push_back(has_sets ? tied_cell(result.tied_share, result.tied_perturbed) : "-");
     if (found) row.push_back(result.found ? fmt::format("{:.1f}, {:.1f}", *result.found, *result.found_perturbed) : "-");
     if (left_out) row.push_back(fmt::format("{}", undefined(result)));
     rows.push_back(std::move(row));
@@ -103,16 +115,18 @@ std::string table_of(const std::vector<Assessment>& results) {
 class Listing {
  public:
   Listing()
-      : text_(format_csv_row({"sample", "metric", "value", "chance", "adjusted", "between", "between_same_class", "specific"})) {}
+      : text_(format_csv_row({"sample", "metric", "value", "chance", "adjusted", "between", "between_same_class", "specific",
+                              "tied", "tied_perturbed"})) {}
 
-  void add(const Metric& metric, const Assessment& result, const Baseline& levels) {
-    const double perfect = metric.perfect();
-    const auto against = [&](double value, double level) { return (value - level) / (perfect - level); };
+  void add(const Metric& metric, const Assessment& result, const Baseline& levels, const MapBatch& clean, const MapBatch& moved) {
+    const auto against = [&](double value, double level) { return above_level(value, level, metric.perfect()); };
+    const auto tied = [&](const MapView& map) { return !metric.top_count() ? "" : metric.ties_decide(map) ? "1" : "0"; };
     for (std::size_t i = 0; i < result.values.size(); ++i) {
       const double value = result.values[i], chance = levels.chance.empty() ? std::nan("") : levels.chance[i];
-      text_ +=
-          format_csv_row({fmt::format("{}", i), metric.name(), number(value), number(chance), number(against(value, chance)),
-                          number(levels.between), number(levels.between_same_class), number(against(value, levels.between))});
+      const auto sample = static_cast<std::int64_t>(i);
+      text_ += format_csv_row({fmt::format("{}", i), metric.name(), number(value), number(chance), number(against(value, chance)),
+                               number(levels.between), number(levels.between_same_class), number(against(value, levels.between)),
+                               tied(clean[sample]), tied(moved[sample])});
     }
   }
   const std::string& text() const { return text_; }
@@ -126,7 +140,8 @@ class Listing {
 
 void MeasureMapsFlags::add_to(CLI::App& command) {
   command.add_option("ORIGINAL", original, "Maps, .npy [B, ...]");
-  command.add_option("PERTURBED", perturbed, "Maps of the same shape");
+  command.add_option("PERTURBED", perturbed,
+                     "Maps of the same shape; a schema.json that lies beside both is read where --schema is not given");
   command.add_option("--metric", metrics, "Metric of two maps; may be repeated")->allow_extra_args(false);
   command.add_option("--labels", labels, "Class of each sample, .npy [B]: adds the level between samples of one class");
 }
@@ -141,7 +156,7 @@ void measure_maps(const MeasureMapsFlags& flags, const std::string& schema_path,
     input_error("{} has shape {}, but {} has shape {}", flags.original, to_string(original.sizes().vec()), flags.perturbed,
                 to_string(perturbed.sizes().vec()));
   }
-  const Schema schema = schema_for(flags, schema_path, original);
+  const Schema schema = schema_for(flags, schema_path.empty() ? schema_beside(flags) : schema_path, original);
   for (const std::unique_ptr<Metric>& metric : chosen) metric->check(schema);
   const std::vector<std::int64_t> classes = read_classes(flags.labels, original.size(0));
   const MapBatch clean = folded(original, schema, flags.original), moved = folded(perturbed, schema, flags.perturbed);
@@ -153,7 +168,7 @@ void measure_maps(const MeasureMapsFlags& flags, const std::string& schema_path,
   for (const std::unique_ptr<Metric>& metric : chosen) {
     const Baseline levels = baseline(*metric, clean, classes, {.seed = seed});
     results.push_back(assess(*metric, clean, moved, levels, seed));
-    rows.add(*metric, results.back(), levels);
+    rows.add(*metric, results.back(), levels, clean, moved);
     listing.push_back(to_json(results.back()));
     warn_of_ties(results.back());
   }
@@ -161,7 +176,7 @@ void measure_maps(const MeasureMapsFlags& flags, const std::string& schema_path,
   if (json) {
     std::fputs(dump_json({{"samples", clean.count}, {"metrics", listing}}).c_str(), stdout);
   } else {
-    std::printf("%lld samples\n%s", static_cast<long long>(clean.count), table_of(results).c_str());
+    std::printf("%s\n%s", counted(clean.count, "sample").c_str(), table_of(results).c_str());
   }
 }
 

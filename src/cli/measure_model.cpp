@@ -9,6 +9,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
 #include "holdfast/experiment/measure_all.h"
 #include "holdfast/measure/statistics.h"
 #include "holdfast/report/text_table.h"
@@ -97,7 +98,7 @@ void print_measures(const std::vector<std::unique_ptr<Measure>>& chosen, const s
                     std::uint64_t seed) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const Interval interval = mean_interval(measured[i].values, seed);
+    const Interval interval = mean_interval(*chosen[i], measured[i], seed);
     rows.push_back({chosen[i]->name(), number(interval.mean), range(interval.low, interval.high), number(interval.median),
                     fmt::format("{}", interval.count), chosen[i]->higher_is_better() ? "higher" : "lower"});
     for (const auto& [part, values] : measured[i].parts) {
@@ -170,7 +171,7 @@ void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_f
   if (!flags.compare.empty()) comparisons = compared(flags.compare, chosen, measured, job.seed);
 
   if (!json) {
-    std::printf("%lld samples of %s, %s\n", static_cast<long long>(subject.inputs.size(0)), subject.model->name().c_str(),
+    std::printf("%s of %s, %s\n", counted(subject.inputs.size(0), "sample").c_str(), subject.model->name().c_str(),
                 explainer->name().c_str());
     print_measures(chosen, measured, job.seed);
     if (!comparisons.empty()) print_comparisons(flags.compare, chosen, comparisons);

@@ -20,7 +20,7 @@ struct ReportCommand {
 
 void run(const ReportCommand& flags) {
   if (flags.quiet) set_log_level(LogLevel::kWarning);
-  const NewFolders folders = prepare_output_file(flags.out);
+  const NewFolders folders = prepare_output_file(flags.out, {".html", ".md"});
   if (flags.out.ends_with(".md")) {
     if (flags.runs.size() != 1)
       usage_error("report: a .md page is made from one folder of kept results, not {}", flags.runs.size());

@@ -50,7 +50,7 @@ void run(const TrainCommand& flags) {
 
 }  // namespace
 
-void add_train(CLI::App& app, Outcome&) {
+void add_train(CLI::App& app, Outcome& outcome) {
   auto flags = std::make_shared<TrainCommand>();
   CLI::App* command = add_command(app, "train", "Trains a model; called again on the same folder, it goes on where it stopped",
                                   "holdfast train configs/train_breast_cancer.toml --out runs/train");
@@ -59,7 +59,8 @@ void add_train(CLI::App& app, Outcome&) {
   command->add_option("--set", flags->set, "section.key=value over the configuration; may be repeated")->allow_extra_args(false);
   command->add_flag("--json", flags->json, "Print results.json");
   flags->common.add_to(*command);
-  command->callback([flags, command] {
+  command->callback([flags, command, &outcome] {
+    outcome.when_interrupted = "checkpoints are kept: run the same command again to go on";
     flags->seed_given = command->count("--seed") > 0;
     run(*flags);
   });

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/words.h"
 
 namespace holdfast {
 namespace {
@@ -103,7 +104,8 @@ Layout Layout::guess(std::span<const std::int64_t> sample_shape) {
     case 3:
       return grid(sample_shape[0], sample_shape[1], sample_shape[2]);
     default:
-      input_error("samples with {} dimensions need a schema that says what they are (--schema FILE)", sample_shape.size());
+      input_error("samples with {} need a schema that says what they are (--schema FILE)",
+                  counted(std::ssize(sample_shape), "dimension"));
   }
 }
 

@@ -74,7 +74,7 @@ class Audit {
     const Assessment assessment = assess(*row.metric, clean, moved, level, plan_.seed);
     warn_of_ties(assessment);
     const std::string arrays = fmt::format("arrays/{:04}", index);
-    rows_.push_back(row_json(row, assessment, result, arrays));
+    rows_.push_back(row_json(row, assessment, result, arrays, plan_.seed));
     row_values_.push_back({rows_.back(), assessment.values, first_swaps(result)});
     samples_ += sample_lines(row, result, level);
     write_arrays(folder_ + "/" + arrays, {row, result, assessment, clean, moved},

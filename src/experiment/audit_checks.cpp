@@ -3,6 +3,7 @@
 
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
 #include "holdfast/experiment/audit.h"
 #include "holdfast/measure/measure.h"
 
@@ -17,7 +18,7 @@ void exclude_non_finite(AuditData& data) {
   for (at::Tensor* tensor : {&data.inputs, &data.targets, &data.labels, &data.ids}) {
     if (tensor->defined()) *tensor = tensor->index_select(0, kept);
   }
-  log_warning("{}: {} samples with a value that is not finite are left out", data.name, bad);
+  log_warning("{}: left out are {} with a value that is not finite", data.name, counted(bad, "sample"));
   if (data.inputs.size(0) == 0) input_error("{}: no sample is finite", data.name);
 }
 

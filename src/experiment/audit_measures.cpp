@@ -76,7 +76,7 @@ Measurement run_measure_row(const MeasureRow& row, const AuditPlan& plan, const 
 }
 
 Json measure_row_json(const MeasureRow& row, const Measurement& measured, std::uint64_t seed) {
-  const Interval interval = mean_interval(measured.values, seed);
+  const Interval interval = mean_interval(*row.measure, measured, seed);
   Json parts = Json::object();
   for (const auto& [name, values] : measured.parts) parts[name] = mean_interval(values, seed).mean;
   return {{"dataset", row.data.name},

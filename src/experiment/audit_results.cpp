@@ -6,6 +6,7 @@
 #include "holdfast/core/method.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/measure/prediction.h"
+#include "holdfast/measure/proportion.h"
 #include "samples.h"
 
 namespace holdfast {
@@ -27,8 +28,19 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+Json ends(const Interval& interval) {
+  return {interval.low, interval.high};
+}
+
+// |p_c(x) - p_c(x')|, c the explained class.
+Interval mean_change(const CellResult& result, std::uint64_t seed) {
+  const at::Tensor before = confidence(result.logits, result.targets), after = confidence(result.moved_logits, result.targets);
+  const at::Tensor change = (before - after).abs().contiguous();
+  return mean_interval(std::span(change.const_data_ptr<double>(), static_cast<std::size_t>(change.numel())), seed, 0, 1);
+}
+
 // What attacks met on the way, in a few numbers.
-Json attack_facts(const CellResult& result, const AuditData& data) {
+Json attack_facts(const CellResult& result, const AuditData& data, std::uint64_t seed) {
   std::int64_t flipped = 0, swapped = 0, evaluations = 0, most_evaluations = 0, projections = 0, non_finite = 0;
   std::vector<double> first_swaps, margins_used;
   for (const SampleOutcome& sample : result.samples) {
@@ -46,17 +58,20 @@ Json attack_facts(const CellResult& result, const AuditData& data) {
     }
   }
   const double count = static_cast<double>(result.samples.size());
-  const at::Tensor before = confidence(result.logits, result.targets);
-  const at::Tensor after = confidence(result.moved_logits, result.targets);
-  return {{"flips", {{"samples", flipped}, {"share", static_cast<double>(flipped) / count}}},
-          {"swapped_share", static_cast<double>(swapped) / count},
+  const Interval flips = proportion_interval(flipped, std::ssize(result.samples));
+  const Interval swaps = proportion_interval(swapped, std::ssize(result.samples));
+  const Interval change = mean_change(result, seed);
+  return {{"flips", {{"samples", flipped}, {"share", flips.mean}, {"interval", ends(flips)}}},
+          {"swapped_share", swaps.mean},
+          {"swapped_interval", ends(swaps)},
           {"median_first_swap", median(first_swaps)},
           {"evaluations", static_cast<double>(evaluations) / count},
           {"most_evaluations", most_evaluations},
           {"projections", static_cast<double>(projections) / count},
           {"non_finite", non_finite},
           {"median_margin_used", median(margins_used)},
-          {"sensitivity", (before - after).abs().mean().item<double>()},
+          {"sensitivity", change.mean},
+          {"sensitivity_interval", ends(change)},
           {"auc", data.labels.defined() ? to_json(auc(result.moved_logits, data.labels)) : Json()},
           {"verified", true}};
 }
@@ -71,7 +86,8 @@ Json model_json(const AuditModel& subject, const AuditData& data, const at::Tens
   return json;
 }
 
-Json row_json(const GridRow& row, const Assessment& assessment, const CellResult& result, const std::string& arrays) {
+Json row_json(const GridRow& row, const Assessment& assessment, const CellResult& result, const std::string& arrays,
+              std::uint64_t seed) {
   const std::int64_t samples = static_cast<std::int64_t>(assessment.values.size());
   Json json{{"dataset", row.data.name},
             {"model", row.subject.name},
@@ -94,10 +110,11 @@ Json row_json(const GridRow& row, const Assessment& assessment, const CellResult
             {"specific", optional_json(assessment.specific)},
             {"distinct_top_sets", assessment.distinct_top_sets},
             {"tied_share", assessment.tied_share},
+            {"tied_perturbed", assessment.tied_perturbed},
             {"chance_is_exact", assessment.chance_is_exact},
             {"found", optional_json(assessment.found)},
             {"found_perturbed", optional_json(assessment.found_perturbed)}};
-  json.update(attack_facts(result, row.data));
+  json.update(attack_facts(result, row.data, seed));
   if (!result.components.empty()) {
     double late = 0;
     for (const SampleOutcome& sample : result.samples) late += sample.late_gain / static_cast<double>(samples);

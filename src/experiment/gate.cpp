@@ -100,7 +100,7 @@ Json check_gates(const std::vector<Gate>& gates, const Json& attacked, const Jso
       checked.push_back({{kind, row}, {"value", value ? Json(*value) : Json()}, {"met", row_met}});
     }
     HOLDFAST_CHECK(!checked.empty());
-    results.push_back({{"gate", gate.text}, {"met", met}, {"rows", checked}});
+    results.push_back({{"gate", gate.text}, {"limit", gate.limit}, {"met", met}, {"rows", checked}});
   }
   return results;
 }

@@ -40,6 +40,8 @@ class Faithfulness : public Measure {
 
   void check(const MeasureTask& task) const override;
   Measurement run(const MeasureTask& task) const override;
+  // Fractions of the features, probabilities and their differences.
+  Range range() const override { return {0, 1}; }
 
  protected:
   // How many of `features` are at the top, ascending.

@@ -1,9 +1,9 @@
 // thickness: how long the ranking of the features holds on the way to points around the sample.
-//     pairwise   Theta(x, i, j) = E_{x'} int_0^1 1[h(x(t), i, j) >= 0] dt      h(x, i, j) = I(x)_i - I(x)_j, x(t) = (1-t) x + t
-//     x' top-k      the mean over i <= k < j, k (n - k) pairs
-// with features in the order of the clean map, magnitudes, channels summed. form=relaxed drops the indicator: the mean gap
-// itself, in the units of the explained quantity. Chen et al., "Training for Stable Explanation for Free", NeurIPS 2024,
-// definitions 3.1 to 3.3.
+//     pairwise   Theta(x, i, j) = E_{x'} int_0^1 1[h(x(t), i, j) >= 0] dt
+//     top-k      the mean over i <= k < j, k (n - k) pairs
+// where h(x, i, j) = I(x)_i - I(x)_j and x(t) = (1-t) x + t x', with features in the order of the clean map, magnitudes, channels
+// summed. form=relaxed drops the indicator: the mean gap itself, in the units of the explained quantity. Chen et al., "Training
+// for Stable Explanation for Free", NeurIPS 2024, definitions 3.1 to 3.3.
 //
 // The paper gives no sample counts. Here x' is one of `endpoints` points, uniform in the l2 ball of radius epsilon unless
 // asked otherwise, and t goes through the `points` midpoints of equal parts of [0, 1]. `error` is the standard error over
@@ -12,6 +12,7 @@
 // All points go through the explainer in batches. A point costs O(n) beside that, and O(n log n) where pairs swapped (gaps.h).
 
 #include <cmath>
+#include <numeric>
 
 #include "endpoints.h"
 #include "gaps.h"
@@ -102,6 +103,7 @@ class Thickness final : public Measure {
         points_(options.integer("points")) {}
 
   bool higher_is_better() const override { return true; }
+  Range range() const override { return relaxed_ ? Range{} : Range{0, 1}; }
 
   void check(const MeasureTask& task) const override {
     task.explainer.check_task(task.explain_task());
@@ -202,8 +204,9 @@ class Thickness final : public Measure {
     for (std::size_t b = 0; b < ranked.size(); ++b) {
       const std::span<const double> own =
           std::span(sums).subspan(b * static_cast<std::size_t>(endpoints), static_cast<std::size_t>(endpoints));
-      double mean = 0, squares = 0;
-      for (const double sum : own) mean += sum / static_cast<double>(points_) / count;
+      // Divided once: endpoints that are all perfect give exactly 1.
+      const double mean = std::accumulate(own.begin(), own.end(), 0.0) / (count * static_cast<double>(points_));
+      double squares = 0;
       for (const double sum : own) squares += std::pow(sum / static_cast<double>(points_) - mean, 2);
       result.values.push_back(ranked[b] ? mean : kNaN);
       // A single endpoint, or endpoints that were given, are no sample of anything.

@@ -4,6 +4,7 @@
 
 #include "holdfast/core/random_words.h"
 #include "holdfast/metric/levels.h"
+#include "rounding.h"
 
 namespace holdfast {
 namespace {
@@ -49,8 +50,9 @@ double unseen(double room, std::int64_t count) {
 
 Interval mean_interval(std::span<const double> values, std::uint64_t seed, double low, double high) {
   Interval result = mean_interval(values, seed);
-  const bool all_equal =
-      std::all_of(values.begin(), values.end(), [&](double value) { return std::isnan(value) || value == result.median; });
+  const bool all_equal = std::all_of(values.begin(), values.end(), [&](double value) {
+    return std::isnan(value) || equal_up_to_rounding(value, result.median);
+  });
   if (result.count < 2 || !all_equal) return result;
   const double value = result.median;
   result.mean = value;  // without the rounding of a sum

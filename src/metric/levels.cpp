@@ -9,6 +9,7 @@
 
 #include "holdfast/core/log.h"
 #include "pairs.h"
+#include "rounding.h"
 
 namespace holdfast {
 namespace {
@@ -54,16 +55,18 @@ std::vector<std::vector<std::int64_t>> by_label(std::span<const std::int64_t> la
   return groups;
 }
 
-void count_top_sets(const Metric& metric, const MapBatch& clean, Baseline& result) {
-  if (!metric.top_count() || clean.count == 0) return;
+std::int64_t count_top_sets(const Metric& metric, const MapBatch& maps) {
+  if (!metric.top_count()) return 0;
   std::set<std::vector<std::int64_t>> sets;
+  for (std::int64_t i = 0; i < maps.count; ++i) sets.insert(metric.top_set(maps[i]));
+  return static_cast<std::int64_t>(sets.size());
+}
+
+double share_of_tied(const Metric& metric, const MapBatch& maps) {
+  if (!metric.top_count() || maps.count == 0) return 0;
   std::int64_t tied = 0;
-  for (std::int64_t i = 0; i < clean.count; ++i) {
-    sets.insert(metric.top_set(clean[i]));
-    tied += metric.ties_decide(clean[i]);
-  }
-  result.distinct_top_sets = static_cast<std::int64_t>(sets.size());
-  result.tied_share = static_cast<double>(tied) / static_cast<double>(clean.count);
+  for (std::int64_t i = 0; i < maps.count; ++i) tied += metric.ties_decide(maps[i]);
+  return static_cast<double>(tied) / static_cast<double>(maps.count);
 }
 
 // Mean size of the top sets, for metrics whose sets may be smaller than k.
@@ -75,11 +78,6 @@ std::optional<double> mean_found(const Metric& metric, const MapBatch& maps) {
     mean.add(static_cast<double>(*found));
   }
   return mean.value();
-}
-
-// Where `value` lies between the level and the value of identical maps; undefined where the two coincide.
-double above_level(double value, double level, double perfect) {
-  return level == perfect ? kUndefined : (value - level) / (perfect - level);
 }
 
 std::optional<double> if_defined(double value) {
@@ -95,6 +93,10 @@ Json number(const std::optional<double>& value) {
 }
 
 }  // namespace
+
+double above_level(double value, double level, double perfect) {
+  return equal_up_to_rounding(level, perfect) ? kUndefined : (value - level) / (perfect - level);
+}
 
 MapView MapBatch::operator[](std::int64_t sample) const {
   HOLDFAST_CHECK(schema != nullptr && sample >= 0 && sample < count);
@@ -118,7 +120,8 @@ Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const s
   };
   result.between = between({everyone}, "between");
   result.between_same_class = between(by_label(labels), "between same class");
-  count_top_sets(metric, clean, result);
+  result.distinct_top_sets = count_top_sets(metric, clean);
+  result.tied_share = share_of_tied(metric, clean);
   result.found = mean_found(metric, clean);
   return result;
 }
@@ -145,6 +148,7 @@ Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& p
   result.between_same_class = if_defined(baseline.between_same_class);
   result.distinct_top_sets = baseline.distinct_top_sets;
   result.tied_share = baseline.tied_share;
+  result.tied_perturbed = share_of_tied(metric, perturbed);
   result.chance_is_exact = metric.chance_is_exact();
   result.found = baseline.found;
   result.found_perturbed = mean_found(metric, perturbed);
@@ -152,10 +156,12 @@ Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& p
 }
 
 void warn_of_ties(const Assessment& assessment) {
-  if (assessment.tied_share == 0) return;
+  if (assessment.tied_share == 0 && assessment.tied_perturbed == 0) return;
   log_warning(
-      "{}: in {:.0f} % of the samples equal values decide the top set; there the order of the features decides, not the model",
-      assessment.metric, 100 * assessment.tied_share);
+      "{}: equal values decide the top set of {:.3g} % of the original and {:.3g} % of the perturbed maps; there the order of "
+      "the "
+      "features decides, not the model",
+      assessment.metric, 100 * assessment.tied_share, 100 * assessment.tied_perturbed);
 }
 
 Json to_json(const Assessment& assessment) {
@@ -176,6 +182,7 @@ Json to_json(const Assessment& assessment) {
           {"specific", number(assessment.specific)},
           {"distinct_top_sets", assessment.distinct_top_sets},
           {"tied_share", assessment.tied_share},
+          {"tied_perturbed", assessment.tied_perturbed},
           {"found", number(assessment.found)},
           {"found_perturbed", number(assessment.found_perturbed)},
           {"values", std::move(values)}};

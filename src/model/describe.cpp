@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
 
 namespace holdfast {
 
@@ -22,7 +23,7 @@ std::string describe_operations(const Network& network) {
   }
   std::vector<std::string> parts;
   for (const auto& [kind, count] : counts) parts.push_back(count == 1 ? kind : fmt::format("{} {}", count, kind));
-  return fmt::format("{} operations ({})", network.nodes().size() - 1, fmt::join(parts, ", "));
+  return fmt::format("{} ({})", counted(std::ssize(network.nodes()) - 1, "operation"), fmt::join(parts, ", "));
 }
 
 std::string type_word(at::ScalarType type) {

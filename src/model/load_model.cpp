@@ -47,16 +47,21 @@ std::unique_ptr<Model> load_weights(const std::optional<MethodCall>& asked, cons
   TensorFile file = read_safetensors(path);
   const std::string* recorded = file.find_metadata(kArchitectureKey);
   if (!asked && recorded == nullptr) {
-    usage_error("{} does not record its architecture; write ARCHITECTURE:{} (known: {})", path, path, [] {
-      std::vector<std::string> names;
-      for (const MethodInfo* info : architectures().infos()) names.push_back(info->name);
-      return fmt::format("{}", fmt::join(names, ", "));
-    }());
+    usage_error(
+        "{} does not record its architecture; write 'ARCHITECTURE(options):{}', such as mlp(inputs=30,hidden=64) (known: {})",
+        path, path, [] {
+          std::vector<std::string> names;
+          for (const MethodInfo* info : architectures().infos()) names.push_back(info->name);
+          return fmt::format("{}", fmt::join(names, ", "));
+        }());
   }
   const MethodCall call = asked ? merged(*asked, recorded, path) : parse_method_call(*recorded);
   const auto architecture = architectures().make(written(call));
   Network network = architecture->build(0);
-  network.load(parameters_of(std::move(file)), path);
+  const bool guessed = recorded == nullptr && asked;
+  network.load(
+      parameters_of(std::move(file)),
+      guessed ? fmt::format("{} (it records no options; give them: {}(option=value,...):{})", path, call.name, path) : path);
   return model_of(*architecture, network, device);
 }
 

@@ -4,6 +4,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/model/outputs.h"
 
 namespace holdfast {
 namespace {
@@ -43,7 +44,7 @@ class NetworkModel final : public Model {
   std::optional<std::int64_t> parameter_count() const override { return network_.parameter_count(); }
 
   std::string describe() const override {
-    return fmt::format("A network of {} with {} trainable parameters{}. Everything works on it.", describe_operations(network_),
+    return fmt::format("A network of {} with {} trainable parameters{}.", describe_operations(network_),
                        network_.parameter_count(), layout_ ? "; a sample is a " + layout_->describe() : "");
   }
 
@@ -74,11 +75,8 @@ class CallableModel final : public Model {
 
   at::Tensor logits(const at::Tensor& inputs) const override {
     at::Tensor logits = function_(inputs);
-    if (logits.dim() != 2 || logits.size(0) != inputs.size(0) || logits.size(1) < 2) {
-      input_error(
-          "the model gave an array of shape {} for {} samples; it must give logits, [samples, classes], at least two classes",
-          shape_of(logits), inputs.size(0));
-    }
+    if (const std::string wrong = wrong_outputs(logits.sizes(), inputs.size(0)); !wrong.empty())
+      input_error("the model {}", wrong);
     return logits;
   }
 

@@ -3,6 +3,7 @@
 #include <torch/csrc/jit/ir/constants.h>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/words.h"
 
 namespace holdfast::torchscript {
 namespace {
@@ -73,7 +74,8 @@ void Importer::read(const torch::jit::Graph& graph, const torch::jit::Module& mo
   const auto* tracked = std::get_if<Tracked>(&result.is);
   if (tracked == nullptr) throw NotReadable("its result is not one tensor that depends on the input");
   const int last = tracked->cell->node;
-  if (shape(last).size() != 2) throw NotReadable(fmt::format("its result has {} dimensions, not 2", shape(last).size()));
+  if (shape(last).size() != 2)
+    throw NotReadable(fmt::format("its result has {}, not 2", counted(std::ssize(shape(last)), "dimension")));
   // The logits are the last node's value; what comes after the returned one is not needed.
   nodes_.resize(static_cast<std::size_t>(last) + 1);
 }

@@ -1,5 +1,6 @@
 // Readers of operations with weights, and of pooling.
 #include "holdfast/core/error.h"
+#include "holdfast/core/words.h"
 #include "torchscript_readers.h"
 
 namespace holdfast::torchscript {
@@ -58,7 +59,8 @@ std::vector<std::int64_t> padding_of(const Call& call, const at::Tensor& weight,
 
 Symbol conv2d(const Call& call) {
   op::Conv2d conv{.weight = call.constant("weight"), .bias = vector_or_undefined(call, "bias")};
-  if (conv.weight.dim() != 4) call.refuse(fmt::format("is a convolution in {} dimensions, not 2", conv.weight.dim() - 2));
+  if (conv.weight.dim() != 4)
+    call.refuse(fmt::format("is a convolution in {}, not 2", counted(conv.weight.dim() - 2, "dimension")));
   if (call.shape("input").size() != 4) call.refuse("has no batch dimension");
   if (call.has("transposed") && call.flag("transposed")) call.refuse("is a transposed convolution");
   conv.stride = both(call, "stride");

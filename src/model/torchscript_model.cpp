@@ -4,6 +4,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/tiles.h"
+#include "holdfast/model/outputs.h"
 #include "holdfast/model/torchscript.h"
 #include "torchscript_import.h"
 #include "torchscript_trial.h"
@@ -14,10 +15,11 @@ namespace {
 using torchscript::Imported;
 using torchscript::Script;
 
-// A sample's layout when the file tells its shape; pairs and the like need a schema.
+// A sample's layout when the file tells its shape and the shape what it is; pairs and the like need a schema.
 std::optional<Layout> layout_of(const Script& script) {
   if (!script.traced_shape || script.traced_shape->size() > 3) return std::nullopt;
-  return Layout::guess(*script.traced_shape);
+  const Layout layout = Layout::guess(*script.traced_shape);
+  return layout.sample_shape() == *script.traced_shape ? std::optional(layout) : std::nullopt;
 }
 
 void check_inputs(const Script& script, const at::Tensor& inputs) {
@@ -31,6 +33,22 @@ std::string described_notes(const Script& script) {
   std::string text;
   for (const std::string& note : script.notes) text += fmt::format(" Note: {}.", note);
   return text;
+}
+
+// What the outputs for one sample lack, where a sample's shape is known.
+std::string described_outputs(const Model& model, const std::optional<std::vector<std::int64_t>>& sample_shape) {
+  if (!sample_shape) return "";
+  std::vector<std::int64_t> shape = *sample_shape;
+  shape.insert(shape.begin(), 1);
+  const at::NoGradGuard no_graph;
+  std::string wrong;
+  try {
+    wrong = wrong_outputs(model.logits(at::zeros(shape, at::TensorOptions(model.device()).dtype(model.dtype()))).sizes(), 1);
+    if (!wrong.empty()) wrong = "it " + wrong;
+  } catch (const Error& error) {  // a description says what is wrong, it does not fail
+    wrong = error.what();
+  }
+  return wrong.empty() ? "" : fmt::format(" Nothing can explain or attack it: {}.", wrong);
 }
 
 std::string described_size(const Script& script) {
@@ -79,7 +97,7 @@ class ScriptedNetwork final : public Model {
     return fmt::format(
         "{}: a TorchScript file, read into a network of {}; {}. Checked against the file on samples of shape {}.{}", script_.path,
         describe_operations(imported_.network), described_size(script_), to_string(imported_.sample_shape),
-        described_notes(script_));
+        described_outputs(*this, imported_.sample_shape) + described_notes(script_));
   }
 
  private:
@@ -120,7 +138,7 @@ class OpaqueScript final : public Model {
       cannot += ", no gradients of gradients";
     if (!capabilities_.float64) cannot += ", no double precision";
     return fmt::format("{}: a TorchScript file that runs as it is, because {}: {}; {}.{}", script_.path, reason_, cannot,
-                       described_size(script_), described_notes(script_));
+                       described_size(script_), described_outputs(*this, script_.traced_shape) + described_notes(script_));
   }
 
  private:

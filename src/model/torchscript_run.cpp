@@ -4,6 +4,7 @@
 #include "describe.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
+#include "holdfast/model/outputs.h"
 #include "torchscript_script.h"
 
 namespace holdfast::torchscript {
@@ -17,8 +18,7 @@ at::Tensor as_logits(const at::IValue& result, const Script& script, const at::T
   }
   at::Tensor logits = value.toTensor();
   if (logits.dim() != 2 || logits.size(0) != inputs.size(0)) {
-    input_error("{} gives {} for {} samples; a model here gives logits [samples, classes]", script.path,
-                to_string(logits.sizes().vec()), inputs.size(0));
+    input_error("{} {}", script.path, wrong_outputs(logits.sizes(), inputs.size(0)));
   }
   return logits;
 }

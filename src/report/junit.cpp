@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "holdfast/report/text_table.h"
+
 namespace holdfast {
 namespace {
 
@@ -28,16 +30,23 @@ std::string escape_xml(const std::string& text) {
   return result;
 }
 
+// With as many digits as it takes to see that it is not the limit, four at least.
+std::string apart_from(double value, double limit) {
+  int digits = 4;
+  while (digits < 17 && value != limit && fixed(value, digits) == fixed(limit, digits)) ++digits;
+  return fixed(value, digits);
+}
+
 }  // namespace
 
-std::string missed_row(const Json& results, const Json& gate_row) {
+std::string missed_row(const Json& results, const Json& gate, const Json& gate_row) {
   const bool of_measure = gate_row.contains("measure");
   const Json& row = of_measure ? results.at("measures").at(gate_row.at("measure").get<std::size_t>())
                                : results.at("rows").at(gate_row.at("row").get<std::size_t>());
   const Json& value = gate_row.at("value");
   return fmt::format("{}, {}, {}: {}", row.at("model").get<std::string>(), row.at("explainer").get<std::string>(),
                      row.at(of_measure ? "measure" : "attack").get<std::string>(),
-                     value.is_null() ? "undefined" : fmt::format("{:.4f}", value.get<double>()));
+                     value.is_null() ? "undefined" : apart_from(value, gate.at("limit")));
 }
 
 std::string junit_xml(const Json& results) {
@@ -55,7 +64,7 @@ std::string junit_xml(const Json& results) {
     std::string values;
     for (const Json& row : gate.at("rows")) {
       if (row.at("met").get<bool>()) continue;
-      values += fmt::format("{}{}", values.empty() ? "" : ", ", missed_row(results, row));
+      values += fmt::format("{}{}", values.empty() ? "" : ", ", missed_row(results, gate, row));
     }
     cases += fmt::format(
         "    <testcase classname=\"holdfast\" name=\"{}\">\n      <failure message=\"not met: {}\"/>\n    </testcase>\n", name,

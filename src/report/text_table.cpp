@@ -47,6 +47,11 @@ std::string fixed(double value, int digits) {
   return text;
 }
 
+std::string tied_cell(double clean, double perturbed) {
+  const auto percent = [](double share) { return fmt::format("{:.0f} %", 100 * share); };
+  return percent(clean) == percent(perturbed) ? percent(clean) : percent(clean) + ", " + percent(perturbed);
+}
+
 std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> width;
   std::vector<bool> right;
@@ -154,6 +159,39 @@ std::string components_lines(const Json& results) {
   return text.empty() ? "" : "\nsamples won by each component (evaluations a sample)\n" + text;
 }
 
+bool has_sets(const Json& row) {
+  return row.value("distinct_top_sets", 0) > 0;
+}
+
+// What was attacked. Columns that say nothing about these rows are left out.
+std::string rows_table(const Json& results) {
+  const auto any = [&](const auto& has) { return std::any_of(results.begin(), results.end(), has); };
+  const bool classes = any([](const Json& row) { return number(row, "between_same_class") != "-"; });
+  const bool sets = any(has_sets);
+  std::vector<std::string> header{"dataset", "model", "explainer", "attack", "metric", "value [95 %]", "chance", "between"};
+  if (classes) header.emplace_back("same class");
+  header.insert(header.end(), {"adjusted", "specific"});
+  if (sets) header.insert(header.end(), {"top sets", "tied"});
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& row : results) {
+    const std::string chance = number(row, "chance");
+    std::vector<std::string> cells{row.at("dataset"),
+                                   row.at("model"),
+                                   row.at("explainer"),
+                                   row.at("attack"),
+                                   row.at("metric"),
+                                   interval(row),
+                                   chance != "-" && !row.value("chance_is_exact", true) ? "~" + chance : chance,
+                                   number(row, "between")};
+    if (classes) cells.push_back(number(row, "between_same_class"));
+    cells.insert(cells.end(), {number(row, "adjusted"), number(row, "specific")});
+    if (sets) cells.push_back(has_sets(row) ? number(row, "distinct_top_sets", 0) : "-");
+    if (sets) cells.push_back(has_sets(row) ? tied_cell(row.at("tied_share"), row.value("tied_perturbed", 0.0)) : "-");
+    rows.push_back(std::move(cells));
+  }
+  return text_table(header, rows);
+}
+
 std::string beaten_lines(const Json& results) {
   std::string text;
   for (const Json& row : results.at("rows")) {
@@ -168,18 +206,12 @@ std::string beaten_lines(const Json& results) {
 }  // namespace
 
 std::string results_table(const Json& results) {
-  std::vector<std::vector<std::string>> rows;
-  for (const Json& row : results.at("rows")) {
-    rows.push_back({row.at("dataset"), row.at("model"), row.at("explainer"), row.at("attack"), row.at("metric"), interval(row),
-                    number(row, "chance"), number(row, "between"), number(row, "adjusted"), number(row, "specific")});
-  }
-  std::string text = text_table(
-      {"dataset", "model", "explainer", "attack", "metric", "value [95 %]", "chance", "between", "adjusted", "specific"}, rows);
+  std::string text = rows_table(results.at("rows"));
   text += components_lines(results) + beaten_lines(results) + measures_table(results) + comparisons_table(results);
   for (const Json& gate : results.at("gates")) {
     text += fmt::format("{} {}\n", gate.at("met").get<bool>() ? "met    " : "NOT MET", gate.at("gate").get<std::string>());
     for (const Json& row : gate.at("rows")) {
-      if (!row.at("met").get<bool>()) text += fmt::format("        {}\n", missed_row(results, row));
+      if (!row.at("met").get<bool>()) text += fmt::format("        {}\n", missed_row(results, gate, row));
     }
   }
   return text;

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+import scipy.stats
 from conftest import interrupt, mlp_weights, save_mlp
 
 CONFIG = """
@@ -117,6 +118,10 @@ def defined(rows, column):
     return np.array([float(row[column]) for row in rows if row[column] != ""])
 
 
+def exact_interval(successes, count):
+    return list(scipy.stats.binomtest(successes, count).proportion_ci(0.95, "exact"))
+
+
 def test_aggregates_are_those_of_the_samples(holdfast, subject, tmp_path):
     """Every number of results.json again from samples.csv; half of the samples have maps of zeros, whose cosine is undefined."""
     weights = mlp_weights()
@@ -136,12 +141,19 @@ def test_aggregates_are_those_of_the_samples(holdfast, subject, tmp_path):
         assert row["count"] == len(values) and row["undefined"] == 20 - len(values)
         assert row["mean"] == pytest.approx(values.mean()) and row["median"] == pytest.approx(np.median(values))
         flips = defined(rows, "label_flips")
-        assert row["flips"] == {"samples": int((flips > 0).sum()), "share": pytest.approx((flips > 0).mean())}
+        assert row["flips"]["samples"] == (flips > 0).sum() and row["flips"]["share"] == pytest.approx((flips > 0).mean())
+        assert row["flips"]["interval"] == pytest.approx(exact_interval(int((flips > 0).sum()), 20))
         assert row["evaluations"] == pytest.approx(defined(rows, "evaluations").mean())
         assert row["most_evaluations"] == defined(rows, "evaluations").max()
         swaps = defined(rows, "first_swap")
         assert row["swapped_share"] == pytest.approx(len(swaps) / 20)
+        assert row["swapped_interval"] == pytest.approx(exact_interval(len(swaps), 20))
         assert row["sensitivity"] == pytest.approx(np.abs(defined(rows, "confidence") - defined(rows, "confidence_after")).mean())
+        low, high = row["sensitivity_interval"]
+        assert low < row["sensitivity"] < high
+        for above in ["adjusted", "specific"]:
+            own = defined(rows, above)
+            assert row[above] == pytest.approx(own.mean()) if len(own) else row[above] is None
         worst = json.loads((tmp_path / "run" / "arrays" / f"{index:04}" / "samples.json").read_text())
         assert [sample["value"] for sample in worst] == sorted(values)[:4], "the worst samples, worst first"
     assert results["rows"][0]["undefined"] > 0, "the case should have undefined values"

@@ -357,3 +357,44 @@ def test_describe_blames_what_is_wrong_in_a_few_words(holdfast):
 def test_a_gate_written_backwards(holdfast, subject):
     run = ["audit", *subject, "--epsilon", "0.3", "--metric", "top_k(k=2)", "--out", "run"]
     holdfast.fails(*run, "--gate", "top_k(k=2)=>0.5", saying=["=>", ">="])
+
+
+def test_a_full_disk_behind_standard_output_is_a_failure(subject, tmp_path):
+    for command in [["list"], ["explain", *subject, "--out", "a.npy", "--json"], ["--help"]]:
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([BINARY, *command], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 3 and "standard output could not be written" in done.stderr
+
+
+def test_a_part_without_samples_is_not_exported(holdfast, tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1,a\n2,b\n3,a\n4,b\n")
+    export = ["data", "export", "csv(path=t.csv,test=0,validation=0)", "--out", "part"]
+    holdfast.fails(*export, saying="its part 'test' has no samples")
+    assert not (tmp_path / "part").exists()
+    assert "4 samples of csv" in holdfast(*export, "--part", "train").stdout
+    assert "1 sample of csv" in holdfast(*export, "--part", "train", "--samples", "1").stdout
+
+
+def test_outputs_end_as_what_they_are(holdfast, subject, tmp_path):
+    holdfast.fails("explain", *subject, "--out", "o.txt", saying="--out o.txt: the name must end in .npy")
+    holdfast.fails("report", "run", "--out", "r.txt", saying="--out r.txt: the name must end in .html or .md")
+    assert not (tmp_path / "o.txt").exists()
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_a_model_of_one_output_is_told_what_to_do(holdfast, subject, tmp_path, flat):
+    import torch
+
+    class One(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(6, 1)
+
+        def forward(self, x):
+            out = self.linear(x)
+            return out[:, 0] if flat else out
+
+    torch.jit.trace(One(), torch.zeros(2, 6)).save(str(tmp_path / "one.pt"))
+    holdfast.fails("explain", "--model", "one.pt", *subject[2:], "--out", "o.npy", saying="the two logits [-z/2, z/2]")
+    described = holdfast("describe", "one.pt").stdout
+    assert "Nothing can explain or attack it" in described and "[-z/2, z/2]" in described

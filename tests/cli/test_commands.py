@@ -254,3 +254,19 @@ def test_an_audit_flags_attacks_that_random_points_beat(holdfast, subject, tmp_p
     assert strong["mean"] <= random["mean"] and strong["beaten_by"] is None and random["beaten_by"] is None
     assert sum(component["won"] for component in strong["components"]) <= 1
     assert strong["late_gain"] >= 0 and "components" not in weak
+
+
+def test_describe_says_who_refuses_a_model_and_why(holdfast, subject):
+    refused = {entry["name"]: entry["why"] for entry in holdfast.json("describe", "mlp:model.safetensors", "--json")["refused"]}
+    assert "grad_cam" in refused and "saliency" not in refused
+    said = holdfast("describe", "mlp:model.safetensors").stdout
+    assert "these refuse it" in said and refused["grad_cam"] in said
+    holdfast.fails("explain", *subject, "--explainer", "grad_cam", "--out", "o.npy", saying=refused["grad_cam"])
+
+
+def test_pairs_are_made_of_a_table_of_ones_own(holdfast, tmp_path):
+    rows = "".join(f"{i / 40},{i % 7},{'ab'[i % 2]}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text("x,z,y\n" + rows)
+    holdfast("data", "export", "pairs(of=csv(path=t.csv,label=y),count=40)", "--part", "all", "--out", "pairs")
+    assert np.load(tmp_path / "pairs" / "inputs.npy").shape == (40, 2, 2)
+    assert json.loads((tmp_path / "pairs" / "schema.json").read_text())["layout"]["sides"] == 2

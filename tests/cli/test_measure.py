@@ -320,16 +320,51 @@ def test_a_csv_has_a_row_for_each_sample_and_metric_with_its_levels(holdfast, me
     a, b = tied_maps((4, 12)), tied_maps((4, 12), 1)
     listed = measure(a, b, "top_k(k=3)", "kendall", flags=["--out", "rows.csv"])
     rows = [line.split(",") for line in (tmp_path / "rows.csv").read_text().splitlines()]
-    assert rows[0] == ["sample", "metric", "value", "chance", "adjusted", "between", "between_same_class", "specific"]
+    levels = ["chance", "adjusted", "between", "between_same_class", "specific"]
+    assert rows[0] == ["sample", "metric", "value", *levels, "tied", "tied_perturbed"]
     assert len(rows) == 1 + 2 * 4
     values = [float(row[2]) for row in rows[1:5]]
     assert values == pytest.approx(listed[0]["values"])
     assert [float(row[3]) for row in rows[1:5]] == pytest.approx([3 / 12] * 4)
     assert np.mean([float(row[4]) for row in rows[1:5]]) == pytest.approx(listed[0]["adjusted"])
     assert np.mean([float(row[7]) for row in rows[1:5]]) == pytest.approx(listed[0]["specific"])
+    assert np.mean([float(row[8]) for row in rows[1:5]]) == listed[0]["tied_share"]
+    assert np.mean([float(row[9]) for row in rows[1:5]]) == listed[0]["tied_perturbed"]
 
 
 def test_flags_of_the_other_form_are_refused(holdfast, refuses):
     maps = tied_maps((3, 6))
-    for flag in ("--compare", "--endpoints", "--background", "--targets"):
+    for flag in ("--compare", "--endpoints", "--background", "--targets", "--explainer", "--epsilon", "--measure"):
         refuses(maps, maps, "kendall", saying=[flag, "--model"], flags=[flag, "nothing.npy"])
+
+
+def test_a_constant_perturbed_map_is_tied(holdfast, tmp_path):
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).normal(size=(4, 6)))
+    np.save(tmp_path / "b.npy", np.ones((4, 6)))
+    done = holdfast("measure", "a.npy", "b.npy", "--metric", "top_k(k=2)", "--out", "rows.csv")
+    assert "0 %, 100 %" in done.stdout
+    assert "0 % of the original and 100 % of the perturbed maps" in done.stderr
+    header, first = (tmp_path / "rows.csv").read_text().splitlines()[:2]
+    assert header.endswith("tied,tied_perturbed") and first.endswith(",0,1")
+
+
+def test_attack_leaves_the_schema_of_pairs_where_measure_finds_it(holdfast, tmp_path):
+    random = np.random.default_rng(0)
+    holdfast("data", "export", "pairs(of=synthetic,count=20)", "--part", "all", "--samples", "4", "--out", "data")
+    import torch
+
+    class Distance(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor(random.normal(size=(2, 19)), dtype=torch.float32))
+
+        def forward(self, x):
+            return torch.tanh(x[:, 0] - x[:, 1] + 0.3) @ self.weight.t()
+
+    torch.jit.trace(Distance(), torch.zeros(2, 2, 19)).save(str(tmp_path / "pair.pt"))
+    attack = ["attack", "--model", "pair.pt", "--inputs", "data/inputs.npy", "--attack", "random(samples=5)", "--epsilon", "0.3"]
+    holdfast(*attack, "--schema", "data/schema.json", "--metric", "top_k(k=3)", "--out", "out")
+    assert json.loads((tmp_path / "out" / "schema.json").read_text())["layout"] == {"kind": "vector", "length": 19, "sides": 2}
+    maps = ["out/original_attributions.npy", "out/perturbed_attributions.npy"]
+    found = holdfast.json("measure", *maps, "--metric", "top_k(k=20)", "--json")["metrics"][0]
+    assert found["chance"] == pytest.approx(20 / 38)

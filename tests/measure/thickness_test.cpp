@@ -48,10 +48,13 @@ TEST(Thickness, ClosedFormOfAParabola) {
 TEST(Thickness, IsOneWhereTheRankingCannotChange) {
   const at::Tensor weight = normal_tensor({2, 9}, 3);
   MeasureCase test{.model = testing_support::linear_model(weight, at::zeros({2})), .inputs = normal_tensor({5, 9}, 4)};
-  const Measurement measured = test.run("thickness(k=4,epsilon=2)");
-  for (std::size_t b = 0; b < 5; ++b) {
-    EXPECT_EQ(measured.values[b], 1);
-    EXPECT_EQ(part(measured, "error")[b], 0);
+  // Also where neither the endpoints nor the points are a power of two: then a sum of rounded shares would not be 1.
+  for (const char* call : {"thickness(k=4,epsilon=2)", "thickness(k=4,epsilon=2,endpoints=49,points=7)"}) {
+    const Measurement measured = test.run(call);
+    for (std::size_t b = 0; b < 5; ++b) {
+      EXPECT_EQ(measured.values[b], 1);
+      EXPECT_EQ(part(measured, "error")[b], 0);
+    }
   }
 }
 

@@ -166,6 +166,29 @@ TEST_F(LevelsTest, TiedShareCountsMapsWhoseLastOneInEqualsTheFirstOneOut) {
   EXPECT_DOUBLE_EQ(baseline(*top_2_, maps, {}, {}).tied_share, 0.5);
 }
 
+TEST_F(LevelsTest, TiesOfThePerturbedMapsAreCountedToo) {
+  const MapBatch clean = batch_of(schema_, {{4, 3, 2, 1}, {1, 2, 3, 4}}), moved = batch_of(schema_, {{1, 1, 1, 1}, {1, 2, 3, 4}});
+  const Assessment result = assess(*top_2_, clean, moved, baseline(*top_2_, clean, {}, {}), 0);
+  EXPECT_EQ(result.tied_share, 0);
+  EXPECT_EQ(result.tied_perturbed, 0.5);
+  EXPECT_EQ(to_json(result)["tied_perturbed"], 0.5);
+}
+
+TEST_F(LevelsTest, ProportionalMapsAreIdenticalUpToRounding) {
+  const auto cosine = metrics().make("cosine");
+  const std::vector<double> one{0.1, 0.7, 0.2, 0.3};
+  std::vector<std::vector<double>> rows(5);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (const double value : one) rows[i].push_back(value * (0.3 + 0.1 * static_cast<double>(i)));
+  }
+  const MapBatch maps = batch_of(schema_, rows);
+  const MapBatch moved = batch_of(schema_, std::vector<std::vector<double>>(5, {0.3, 2.1, 0.6, 0.9}));
+  const Assessment result = assess(*cosine, maps, moved, baseline(*cosine, maps, {}, {}), 0);
+  EXPECT_NEAR(result.between.value(), 1, 1e-12);
+  EXPECT_FALSE(result.specific.has_value());
+  EXPECT_NEAR(result.value.low, 1 - (1 - std::pow(0.025, 1.0 / 5)) * (1 - cosine->floor()), 1e-9);
+}
+
 TEST_F(LevelsTest, DistancesAreAdjustedTowardsZero) {
   const auto metric = metrics().make("lens_distance(k=2,w=0)");
   const MapBatch clean = batch_of(schema_, {{9, 8, 0, 0}, {0, 9, 8, 0}, {0, 0, 9, 8}});
@@ -207,7 +230,7 @@ TEST_F(LevelsTest, JsonHasTheKeysThatScriptsRead) {
   const Json json = to_json(assess(*top_2_, maps, maps, baseline(*top_2_, maps, {}, {}), 0));
   for (const char* key :
        {"name", "mean", "low", "high", "median", "undefined", "chance", "adjusted", "between", "between_same_class", "specific",
-        "distinct_top_sets", "tied_share", "found", "found_perturbed", "values"}) {
+        "distinct_top_sets", "tied_share", "tied_perturbed", "found", "found_perturbed", "values"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   EXPECT_EQ(json["name"], "top_k(k=2)");

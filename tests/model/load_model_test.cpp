@@ -96,7 +96,8 @@ TEST(LoadModel, RefusesDamagedFiles) {
   EXPECT_ERROR(load_model(path), kInput, path + ": hidden1.bias holds a number that is not finite");
 
   write_safetensors(path, {.arrays = {{"x", to_raw(at::zeros({2}))}}});
-  EXPECT_ERROR(load_model(path), kUsage, "does not record its architecture; write ARCHITECTURE:");
+  EXPECT_ERROR(load_model(path), kUsage, "does not record its architecture; write 'ARCHITECTURE(options):");
+  EXPECT_ERROR(load_model("mlp(inputs=5):" + path), kInput, "it records no options; give them: mlp(option=value,...):");
 }
 
 TEST(NetworkModel, KnowsWhatItTakes) {
@@ -124,8 +125,10 @@ TEST(CallableModel, RunsTheFunctionAndRefusesWhatItCannotDo) {
   EXPECT_FALSE(model->capabilities().layers);
   EXPECT_EQ(model->in_double(), nullptr);
   EXPECT_ERROR(model->logits(x, Rule::softplus(1)), kUsage, "its layers cannot be seen");
+  const auto one = make_model([](const at::Tensor& at_x) { return at_x; }, {}, at::kCPU);
+  EXPECT_ERROR(one->logits(x), kInput, "wrap it so that an output z becomes the two logits [-z/2, z/2]");
   const auto wrong = make_model([](const at::Tensor& at_x) { return at_x.sum(); }, {}, at::kCPU);
-  EXPECT_ERROR(wrong->logits(x), kInput, "gave an array of shape [] for 3 samples; it must give logits");
+  EXPECT_ERROR(wrong->logits(x), kInput, "the model gives outputs of shape [] for 3 samples; it must give logits");
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ TEST(Torchscript, FilesThatAreNoModelsAreRefusedInOneSentence) {
 
 TEST(Torchscript, ResultsThatAreNoLogitsAreRefusedInOneSentence) {
   EXPECT_ERROR(load_script("two_outputs"), kInput, "gives a (Tensor, Tensor)");
-  EXPECT_ERROR(load_script("one_score")->logits(samples(2)), kInput, "gives [2] for 2 samples");
+  EXPECT_ERROR(load_script("one_score")->logits(samples(2)), kInput, "gives outputs of shape [2] for 2 samples");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 TEST(Junit, CountsFailuresAndNamesTheValues) {
   const Json results =
       Json::parse(R"json({"title": "a & b", "rows": [{"model": "m", "explainer": "e", "attack": "er"}, {}], "gates": [
-    {"gate": "top_k(k=8)>=0.6", "met": false, "rows": [{"row": 0, "value": 0.25, "met": false}, {"row": 1, "value": 0.9, "met": true}]},
+    {"gate": "top_k(k=8)>=0.6", "limit": 0.6, "met": false, "rows": [{"row": 0, "value": 0.25, "met": false}, {"row": 1, "value": 0.9, "met": true}]},
     {"gate": "top_k(k=8)<2", "met": true, "rows": []}]})json");
   const std::string xml = junit_xml(results);
   EXPECT_THAT(xml, HasSubstr("<testsuite name=\"a &amp; b\" tests=\"2\" failures=\"1\">"));

@@ -25,10 +25,30 @@ TEST(ResultsTable, ShowsUndefinedLevelsAsADash) {
   const Json results =
       Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "a", "metric": "top_k(k=2)",
     "mean": 0.5, "low": 0.4, "high": 0.6, "chance": null, "between": 1.0, "adjusted": null, "specific": null}],
-    "gates": [{"gate": "top_k(k=2)>=0.9", "met": false, "rows": [{"row": 0, "value": 0.5, "met": false}]}]})json");
+    "gates": [{"gate": "top_k(k=2)>=0.9", "limit": 0.9, "met": false, "rows": [{"row": 0, "value": 0.5, "met": false}]}]})json");
   const std::string table = results_table(results);
   EXPECT_THAT(table, ::testing::HasSubstr("0.500 [0.400, 0.600]       -    1.000         -         -"));
   EXPECT_THAT(table, ::testing::HasSubstr("NOT MET top_k(k=2)>=0.9\n        m, e, a: 0.5000\n"));
+}
+
+TEST(ResultsTable, HasSameClassTopSetsAndTiesWhereARowHasThem) {
+  Json results =
+      Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "a", "metric": "top_k(k=2)",
+    "mean": 0.5, "low": 0.4, "high": 0.6, "chance": 0.25, "chance_is_exact": false, "between": 0.3, "between_same_class": 0.375,
+    "adjusted": 0.1, "specific": 0.2, "distinct_top_sets": 7, "tied_share": 0.0, "tied_perturbed": 1.0}], "gates": []})json");
+  EXPECT_THAT(results_table(results), ::testing::AllOf(::testing::HasSubstr("same class"), ::testing::HasSubstr("~0.250"),
+                                                       ::testing::HasSubstr("0.375"), ::testing::HasSubstr("7  0 %, 100 %")));
+  results["rows"][0]["between_same_class"] = nullptr;
+  results["rows"][0]["distinct_top_sets"] = 0;
+  EXPECT_THAT(results_table(results),
+              ::testing::Not(::testing::AnyOf(::testing::HasSubstr("same class"), ::testing::HasSubstr("top sets"))));
+}
+
+TEST(ResultsTable, AMissedGateShowsTheDigitsThatMissedIt) {
+  const Json results = Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "a", "metric": "c",
+    "mean": 0.9999999, "low": 0.9, "high": 1.0}],
+    "gates": [{"gate": "c>=1", "limit": 1.0, "met": false, "rows": [{"row": 0, "value": 0.9999999, "met": false}]}]})json");
+  EXPECT_THAT(results_table(results), ::testing::HasSubstr("NOT MET c>=1\n        m, e, a: 0.9999999\n"));
 }
 
 TEST(ResultsTable, SaysWhoWonAndWhatRandomPointsBeat) {

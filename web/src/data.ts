@@ -29,6 +29,8 @@ export interface Row {
   specific: number | null;
   distinct_top_sets: number;
   tied_share: number;
+  tied_perturbed?: number;
+  chance_is_exact: boolean;
   flips: { samples: number; share: number };
   swapped_share: number;
   median_first_swap: number | null;
@@ -49,6 +51,7 @@ export interface ModelFacts {
 
 export interface Gate {
   gate: string;
+  limit: number;
   met: boolean;
   // Of an attacked row of the results, or of a measured one.
   rows: { row?: number; measure?: number; value: number | null; met: boolean }[];

@@ -43,15 +43,25 @@ function levelChart(rows: Row[]): HTMLElement {
   return chart(spec, `${rows[0].metric} of each model and attack with chance and between levels`);
 }
 
+const tied = (row: Row): number => Math.max(row.tied_share, row.tied_perturbed ?? 0);
+
+function tiedText(row: Row): string {
+  if (!row.distinct_top_sets) return "–";
+  const [clean, attacked] = [percent(row.tied_share), percent(row.tied_perturbed ?? row.tied_share)];
+  return clean === attacked ? clean : `${clean}, ${attacked}`;
+}
+
 const COLUMNS: Column<Row>[] = [
   { name: "model", text: (row) => row.model },
   { name: "attack", text: (row) => row.attack },
   { name: "value", help: "mean over samples with its 95 % interval", text: (row) => `${number(row.mean)} [${number(row.low)}, ${number(row.high)}]`, value: (row) => row.mean },
-  { name: "chance", help: "what a map in random order scores", text: (row) => number(row.chance), value: (row) => row.chance },
+  { name: "chance", help: "what a map in random order scores", text: (row) => (row.chance != null && !row.chance_is_exact ? "~" : "") + number(row.chance), value: (row) => row.chance },
   { name: "between", help: "what clean maps of different samples score", text: (row) => number(row.between), value: (row) => row.between },
+  { name: "same class", help: "what clean maps of different samples of one class score", text: (row) => number(row.between_same_class), value: (row) => row.between_same_class },
   { name: "adjusted", help: "(value - chance) / (1 - chance)", text: (row) => number(row.adjusted), value: (row) => row.adjusted },
   { name: "specific", help: "(value - between) / (1 - between): 0 when an attacked map is as far from its own as another sample's", text: (row) => number(row.specific), value: (row) => row.specific },
-  { name: "distinct sets", help: "different clean top-k sets", text: (row) => String(row.distinct_top_sets), value: (row) => row.distinct_top_sets },
+  { name: "distinct sets", help: "different clean top-k sets", text: (row) => String(row.distinct_top_sets || "–"), value: (row) => row.distinct_top_sets || null },
+  { name: "tied", help: "clean and attacked maps whose top-k set is decided by the order of equal values", text: tiedText, value: (row) => (row.distinct_top_sets ? tied(row) : null) },
   { name: "swapped", help: "samples with a feature out of the top k on the way", text: (row) => percent(row.swapped_share), value: (row) => row.swapped_share },
   { name: "flips", help: "samples whose class flipped on the way (such points are never kept)", text: (row) => percent(row.flips.share), value: (row) => row.flips.share },
   { name: "|Δp|", help: "mean change of the predicted class's probability", text: (row) => number(row.sensitivity), value: (row) => row.sensitivity },
@@ -73,11 +83,11 @@ function unequalBudgets(rows: Row[]): HTMLElement | null {
 export function levels(run: Run): HTMLElement {
   const parts: HTMLElement[] = [];
   for (const [title, rows] of groupBy(run.results.rows, (row) => `${row.dataset}: ${row.explainer}, ${row.threat.norm} ≤ ${row.threat.epsilon}, ${row.metric}`)) {
-    parts.push(h("h3", {}, title), levelChart(rows), table(COLUMNS, rows));
+    parts.push(h("h3", {}, title), levelChart(rows), table(COLUMNS.filter((column) => !column.value || rows.some((row) => column.value!(row) != null)), rows));
     const unequal = unequalBudgets(rows);
     if (unequal) parts.push(unequal);
-    const tied = Math.max(...rows.map((row) => row.tied_share));
-    if (tied > 0) parts.push(h("p", { class: "warning" }, `In up to ${percent(tied)} of the samples the k-th value is tied with the next: there the order of the features decides, not the model.`));
+    const mostTied = Math.max(...rows.map(tied));
+    if (mostTied > 0) parts.push(h("p", { class: "warning" }, `In up to ${percent(mostTied)} of the clean or attacked maps the k-th value is tied with the next: there the order of the features decides, not the model.`));
   }
   return h("section", {}, h("h2", {}, "How far explanations moved"),
     h("p", { class: "legend" }, h("span", { class: "dot value" }), "value with 95 % interval  ", h("span", { class: "dot chance" }), "chance: a random map  ",

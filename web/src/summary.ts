@@ -2,6 +2,13 @@
 import type { Gate, Row, Run } from "./data";
 import { groupBy, h, number, percent } from "./dom";
 
+// With as many digits as it takes to see that it is not the limit.
+function apart(value: number | null, limit: number): string {
+  let digits = 3;
+  while (value != null && value !== limit && digits < 17 && number(value, digits) === number(limit, digits)) ++digits;
+  return number(value, digits);
+}
+
 // What a row of a gate is about, in a few words.
 function gateSubject(run: Run, row: Gate["rows"][number]): string {
   if (row.row !== undefined) return `${run.results.rows[row.row].model}, ${run.results.rows[row.row].attack}`;
@@ -62,6 +69,6 @@ export function summary(run: Run): HTMLElement {
     h("article", { class: "card" }, h("h3", {}, title), verdict(rows)));
   const gates = run.results.gates.map((gate) =>
     h("li", { class: gate.met ? "met" : "missed" }, `${gate.met ? "met" : "not met"}: `, h("code", {}, gate.gate),
-      gate.met ? "" : ` (${gate.rows.filter((row) => !row.met).map((row) => `${gateSubject(run, row)}: ${number(row.value)}`).join("; ")})`));
+      gate.met ? "" : ` (${gate.rows.filter((row) => !row.met).map((row) => `${gateSubject(run, row)}: ${apart(row.value, gate.limit)}`).join("; ")})`));
   return h("section", {}, h("div", { class: "cards" }, ...cards), gates.length ? h("ul", { class: "gates" }, ...gates) : null);
 }

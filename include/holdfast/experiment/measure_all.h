@@ -29,8 +29,11 @@ void check_measure(const Measure& measure, const MeasureJob& job);
 // The same bytes for any number of threads; equal up to rounding between tile sizes.
 Measurement measure_all(const Measure& measure, const MeasureJob& job, const TileOptions& tiles, Progress* progress = nullptr);
 
+// Over samples, by bootstrap; where all values are equal, within the measure's range (metric/levels.h).
+Interval mean_interval(const Measure& measure, const Measurement& measured, std::uint64_t seed);
+
 // {"name", "mean", "low", "high", "median", "count", "higher_is_better", "values", "parts": {"error": {"mean", "values"}}}:
-// a bootstrap interval over samples; undefined values are null and left out.
+// the interval above; undefined values are null and left out.
 Json to_json(const Measure& measure, const Measurement& measured, std::uint64_t seed);
 
 }  // namespace holdfast

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +50,11 @@ class Measure {
   // Throws kUsage, before any work, when model, explainer or data lack what the measure needs.
   virtual void check(const MeasureTask& task) const = 0;
   virtual bool higher_is_better() const = 0;
+  // Ends of what a value may be; an interval of values that are all equal needs them (metric/levels.h).
+  struct Range {
+    double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+  };
+  virtual Range range() const { return {}; }
   // Whether the explainer matters: curvature and thickness of the bare gradient do not read it.
   virtual bool uses_explainer() const { return true; }
 

@@ -27,10 +27,14 @@ struct Interval {
 // Mean with a 95 % bootstrap interval (percentile, 2000 resamples, keyed by seed); NaN values are left out. No values: all NaN;
 // one value: no interval.
 Interval mean_interval(std::span<const double> values, std::uint64_t seed);
-// The same for values known to lie between `low` and `high`. Where all n of them are equal, a bootstrap would claim to know the
-// mean exactly; but up to a share p = 1 - 0.025^(1/n) of all samples (Clopper & Pearson's bound for none of n) may have another
-// value, anywhere in the range: the interval is [v - p (v - low), v + p (high - v)]. Ends that are infinite stay at v.
+// The same for values known to lie between `low` and `high`. Where all n of them are equal, up to rounding, a bootstrap would
+// claim to know the mean exactly; but up to a share p = 1 - 0.025^(1/n) of all samples (Clopper & Pearson's bound for none of n)
+// may have another value, anywhere in the range: the interval is [v - p (v - low), v + p (high - v)]. Ends that are infinite stay
+// at v.
 Interval mean_interval(std::span<const double> values, std::uint64_t seed, double low, double high);
+
+// Where `value` lies between a level (0) and the value of identical maps (1); NaN where the two coincide, up to rounding.
+double above_level(double value, double level, double perfect);
 
 // Folded maps of B samples, row after row.
 struct MapBatch {
@@ -65,7 +69,7 @@ struct Assessment {
   Interval value;
   std::optional<double> chance, adjusted, between, between_same_class, specific;
   std::int64_t distinct_top_sets = 0;
-  double tied_share = 0;
+  double tied_share = 0, tied_perturbed = 0;     // of the clean and of the perturbed maps
   bool chance_is_exact = true;                   // false: sampled
   std::optional<double> found, found_perturbed;  // mean number of positions in the clean and in the perturbed top sets
 };

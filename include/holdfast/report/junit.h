@@ -8,7 +8,7 @@
 namespace holdfast {
 
 // A row that missed its gate, in words: "plain MLP, saliency, er: 0.4120".
-std::string missed_row(const Json& results, const Json& gate_row);
+std::string missed_row(const Json& results, const Json& gate, const Json& gate_row);
 
 // From results.json (docs/run-folder.md).
 std::string junit_xml(const Json& results);

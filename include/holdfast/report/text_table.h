@@ -11,10 +11,13 @@ namespace holdfast {
 // "0.7100"; what rounds to zero has no sign.
 std::string fixed(double value, int digits);
 
+// Shares of clean and of perturbed maps: "16 %", or "16 %, 100 %" where they differ.
+std::string tied_cell(double clean, double perturbed);
+
 // Columns padded to their widest cell (in characters, not bytes); columns of numbers are aligned to the right.
 std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 
-// results.json as the tables that `audit` prints: values with interval, chance, between, adjusted, specific; measures; models
+// results.json as the tables that `audit` prints: values with interval and levels, top sets; measures; models
 // compared; then the gates.
 std::string results_table(const Json& results);
 
