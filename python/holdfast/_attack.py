@@ -39,8 +39,13 @@ class Threat:
     #: The predicted class's probability moves by no more than this; None: its staying the predicted class is enough.
     tolerance: float | None = None
 
+    def __post_init__(self) -> None:
+        for field, known in (("norm", ("l2", "linf", "l1")), ("sides", ("both", "first", "second"))):
+            if getattr(self, field) not in known:
+                raise Error(f"{field}: {getattr(self, field)!r} must be one of {', '.join(known)}")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Attacked:
     """What an attack came to; one row, or one value, for each sample."""
 
@@ -84,6 +89,12 @@ class Attacked:
     metric: str
     #: Which iterate was really kept; attacks without an order of iterates keep the worst.
     select: str
+
+    def __repr__(self) -> str:
+        found = self.summary
+        mean = "undefined" if found.mean is None else f"{found.mean:.4g}"
+        interval = "" if found.low is None else f" [{found.low:.4g}, {found.high:.4g}]"
+        return f"<{self.attack} on {self.explainer}, {len(self.value)} samples: {self.metric} {mean}{interval}>"
 
 
 def _choice(threat: Threat) -> _core.ThreatChoice:

@@ -29,14 +29,10 @@ class Similarity(Record):
     between_same_class: float | None
     specific: float | None
     distinct_top_sets: int
-    #: Share of the samples whose top set was decided by the order of equal values.
+    #: Share of the original and of the perturbed maps whose top set was decided by the order of equal values.
     tied_share: float
-    #: False where the chance level was sampled.
-    chance_is_exact: bool
+    tied_perturbed: float
     #: Mean size of the original and of the perturbed maps' diverse sets, which may be below k; None for other metrics.
-    found: float | None
-    found_perturbed: float | None
-    #: Mean number of positions in the top sets of diverse metrics, which may be below k; None for the others.
     found: float | None
     found_perturbed: float | None
 

@@ -80,7 +80,8 @@ class ImagenetSamples final : public DatasetLoader {
     const std::string known = "5f79ad5e3fc96e99ec4c4417324f0dddf4231bde5615e26783c740625a6039c9";
     return {.folder = "imagenet_samples",
             .files = {{.path = kArchive,
-                       .url = "https://github.com/EliSchwartz/imagenet-sample-images/archive/refs/heads/master.zip"}},
+                       .url = "https://github.com/EliSchwartz/imagenet-sample-images/archive/"
+                              "bc69043e2862758a1906c6a24a792bb28c6bb2ff.zip"}},
             .alternatives = {{{.path = "*.JPEG", .sha256 = {known}, .count = 100},
                               {kLabels, {"ca436c2131518dbdc3c5981d2bcb49b7853e59fc8ceaddce2e0ff343b1599b77"}}},
                              {{.path = "*.JPEG", .count = kImagenetClasses}}},

@@ -26,6 +26,11 @@ def test_results_keep_the_contract(network, inputs, moved):
     torch.testing.assert_close(moved.perturbed_maps, holdfast.explain(network, moved.perturbed, targets=moved.targets))
 
 
+def test_a_result_is_shown_in_one_line(moved):
+    assert repr(moved).startswith("<er(steps=20) on saliency, ") and "top_k(k=2) " in repr(moved)
+    assert "\n" not in repr(moved) and len(repr(moved)) < 120
+
+
 def test_values_are_the_metric_between_the_maps(moved):
     compared = holdfast.measure(moved.original_maps, moved.perturbed_maps, "top_k(k=2)", labels=moved.targets)
     assert torch.equal(compared.values, moved.value)

@@ -101,9 +101,15 @@ def test_a_model_without_second_derivatives_cannot_be_attacked_by_gradient(netwo
     assert holdfast.attack(model, inputs, "random(samples=5)", metric="top_k(k=2)", threat=threat).norm.max() <= 0.5
 
 
+def test_words_of_a_threat_are_checked_when_it_is_made():
+    with pytest.raises(holdfast.Error, match="norm: 'l3' must be one of l2, linf, l1"):
+        holdfast.Threat(norm="l3")
+    with pytest.raises(holdfast.Error, match="sides: 'left'"):
+        holdfast.Threat(sides="left")
+
+
 def test_bad_threats(network, inputs):
     for threat, saying in [
-        (holdfast.Threat(norm="l3"), "l3"),
         (holdfast.Threat(epsilon=-1), "epsilon"),
         (holdfast.Threat(epsilon=float("nan")), "epsilon"),
         (holdfast.Threat(box=(0.4, 0.6)), "outside the box"),
