@@ -9,6 +9,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/audit.h"
 #include "holdfast/experiment/cell.h"
+#include "holdfast/experiment/cell_facts.h"
 #include "plain_values.h"
 #include "python_model.h"
 
@@ -39,6 +40,8 @@ void add_outcomes(Attacked& out, const std::vector<SampleOutcome>& samples) {
   out.iteration = column(samples, &SampleOutcome::iteration);
   out.projections = column(samples, &SampleOutcome::projections);
   out.non_finite = column(samples, &SampleOutcome::non_finite);
+  out.no_gradient = column(samples, &SampleOutcome::no_gradient);
+  out.late_gain = column(samples, &SampleOutcome::late_gain);
   for (const SampleOutcome& sample : samples) {
     out.component.push_back(sample.component);
     out.trace.push_back(sample.trace);
@@ -52,6 +55,12 @@ std::string assessed(const Metric& metric, const CellResult& result, const Schem
   const Assessment assessment = assess(metric, clean, moved, levels, seed);
   warn_of_ties(assessment);
   return summary_of(assessment);
+}
+
+Json with_seconds(const CellResult& result) {
+  Json components = components_json(result);
+  for (std::size_t i = 0; i < components.size(); ++i) components[i]["seconds"] = result.components[i].seconds;
+  return components;
 }
 
 Select parse_select(const std::string& text) {
@@ -103,6 +112,7 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
                       .trace = choice.trace};
   with_advice(question, [&] { check_cell(task); });
   const CellResult result = run_cell(task, tiles);
+  warn_of_no_gradient(result, attack->name());
   Attacked out{.perturbed = result.perturbed,
                .original_maps = scaled_maps(result.original_maps, result.original_scale),
                .perturbed_maps = scaled_maps(result.moved_maps, result.moved_scale),
@@ -116,7 +126,8 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
                .attack = attack->name(),
                .explainer = explainer->name(),
                .select = to_string(attack->selects(select)),
-               .summary = assessed(*metric, result, subject.schema, question.seed)};
+               .summary = assessed(*metric, result, subject.schema, question.seed),
+               .components = with_seconds(result).dump()};
   add_outcomes(out, result.samples);
   return out;
 }

@@ -40,12 +40,14 @@ struct Attacked {
   at::Tensor perturbed, original_maps, perturbed_maps;  // [B, sample...]; maps in true units
   at::Tensor logits, perturbed_logits;                  // [B, classes]
   at::Tensor targets, prediction, prediction_after;
-  at::Tensor norm, value, margin, clean_margin, first_swap, label_flips, evaluations, iteration, projections, non_finite;
+  at::Tensor norm, value, margin, clean_margin, first_swap, label_flips, evaluations, iteration, projections, non_finite,
+      no_gradient, late_gain;
   std::vector<std::string> component;
   std::vector<std::vector<double>> trace;
   std::string metric, attack, explainer;  // canonical names
   std::string select;                     // which iterates were really kept
   std::string summary;                    // JSON: the metric with its levels
+  std::string components;                 // JSON: of an ensemble, what each won and cost
 };
 Attacked attack(const Question& question, const AttackChoice& choice);
 

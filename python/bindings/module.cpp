@@ -109,13 +109,16 @@ void bind_attack(py::module_& module) {
       .def_readonly("iteration", &Attacked::iteration)
       .def_readonly("projections", &Attacked::projections)
       .def_readonly("non_finite", &Attacked::non_finite)
+      .def_readonly("no_gradient", &Attacked::no_gradient)
+      .def_readonly("late_gain", &Attacked::late_gain)
       .def_readonly("component", &Attacked::component)
       .def_readonly("trace", &Attacked::trace)
       .def_readonly("metric", &Attacked::metric)
       .def_readonly("attack", &Attacked::attack)
       .def_readonly("explainer", &Attacked::explainer)
       .def_readonly("select", &Attacked::select)
-      .def_readonly("summary", &Attacked::summary);
+      .def_readonly("summary", &Attacked::summary)
+      .def_readonly("components", &Attacked::components);
   module.def("attack", &attack, Unlocked());
 }
 

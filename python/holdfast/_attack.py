@@ -40,6 +40,8 @@ class Threat:
     tolerance: float | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.epsilon, (str, bytes)) or not _is_number(self.epsilon):
+            raise Error(f"epsilon: {self.epsilon!r} must be one number; attack with one after the other")
         for field, known in (("norm", ("l2", "linf", "l1")), ("sides", ("both", "first", "second"))):
             if getattr(self, field) not in known:
                 raise Error(f"{field}: {getattr(self, field)!r} must be one of {', '.join(known)}")
@@ -78,8 +80,14 @@ class Attacked:
     projections: Array
     #: Iterates whose map or gradient was not finite.
     non_finite: Array
+    #: Steps that found no gradient to follow, so that the attack stayed where it was.
+    no_gradient: Array
+    #: Of an ensemble: how far the value still moved in the last fifth of the sample's work; NaN for other attacks.
+    late_gain: Array
     #: Of an ensemble: which attack found the perturbed input, a name for each sample; None for other attacks.
     component: list[str] | None
+    #: Of an ensemble: name, share of the samples won, evaluations a sample and seconds of each; None for other attacks.
+    components: list[dict[str, Any]] | None
     #: The metric after every iteration, a list for each sample; None unless asked for.
     trace: list[list[float]] | None
     #: The metric over all samples with its levels.
@@ -95,6 +103,14 @@ class Attacked:
         mean = "undefined" if found.mean is None else f"{found.mean:.4g}"
         interval = "" if found.low is None else f" [{found.low:.4g}, {found.high:.4g}]"
         return f"<{self.attack} on {self.explainer}, {len(self.value)} samples: {self.metric} {mean}{interval}>"
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _choice(threat: Threat) -> _core.ThreatChoice:
@@ -187,6 +203,7 @@ def attack(
     return Attacked(
         **arrays,
         component=found.component if any(found.component) else None,
+        components=json.loads(found.components) or None,
         trace=found.trace if trace else None,
         summary=Similarity(json.loads(found.summary), values=arrays["value"]),
         attack=found.attack,

@@ -90,7 +90,10 @@ class Attacked:
     iteration: torch.Tensor
     projections: torch.Tensor
     non_finite: torch.Tensor
+    no_gradient: torch.Tensor
+    late_gain: torch.Tensor
     component: list[str]
+    components: str
     trace: list[list[float]]
     metric: str
     attack: str

@@ -12,6 +12,8 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/core/words.h"
 #include "holdfast/experiment/audit.h"
+#include "holdfast/experiment/cell_facts.h"
+#include "holdfast/experiment/random_baseline.h"
 #include "holdfast/experiment/run_folder.h"
 #include "holdfast/report/text_table.h"
 #include "identity.h"
@@ -28,9 +30,6 @@ struct AttackCommand {
   bool json = false;
 };
 
-// A mean change of the metric below which an ensemble counts as converged.
-constexpr double kConverged = 0.01;
-
 Json sample_json(const CellResult& result, const at::Tensor& before, const at::Tensor& after, const at::Tensor& norms,
                  const std::string& metric, std::int64_t i, bool trace) {
   const SampleOutcome& sample = result.samples[static_cast<std::size_t>(i)];
@@ -46,6 +45,7 @@ Json sample_json(const CellResult& result, const at::Tensor& before, const at::T
             {"iteration", sample.iteration},
             {"projections", sample.projections},
             {"non_finite", sample.non_finite},
+            {"no_gradient", sample.no_gradient},
             {"clean_margin", sample.clean_margin},
             {"margin", sample.margin}};
   if (!result.components.empty()) {
@@ -59,7 +59,8 @@ Json sample_json(const CellResult& result, const at::Tensor& before, const at::T
   return json;
 }
 
-Json result_json(const AttackCommand& flags, const CellTask& task, const CellResult& result, const Assessment& assessment) {
+Json result_json(const AttackCommand& flags, const CellTask& task, const CellResult& result, const Assessment& assessment,
+                 const std::optional<RandomBaseline>& random) {
   const at::Tensor before = predicted_class(result.logits);
   const at::Tensor after = predicted_class(result.moved_logits);
   const at::Tensor norms = task.threat.distance(result.perturbed, task.inputs);
@@ -72,8 +73,13 @@ Json result_json(const AttackCommand& flags, const CellTask& task, const CellRes
   Json summary = to_json(assessment);
   summary.erase("values");
   json["metric"] = summary;
+  json["flips"] = flips_json(result);
+  json["no_gradient"] = no_gradient_json(result);
+  json["random"] = random ? to_json(*random) : Json();
+  json["beaten_by"] = random && beats(*random, assessment.value.mean, task.metric.direction()) ? Json(random->attack) : Json();
+  json["verified"] = to_json(result.verified);
   if (!result.components.empty()) {
-    json["components"] = components_json(result);
+    json.update(ensemble_json(result, task.metric));
     for (std::size_t i = 0; i < result.components.size(); ++i) json["components"][i]["seconds"] = result.components[i].seconds;
   }
   json["samples"] = Json::array();
@@ -120,21 +126,15 @@ void print_line(const CellTask& task, const Assessment& assessment) {
              level(assessment.chance), level(assessment.between), level(assessment.specific));
 }
 
-// Who found what, and whether more work would find more.
-void print_components(const CellResult& result) {
-  if (result.components.empty()) return;
-  std::vector<std::vector<std::string>> rows;
-  const Json components = components_json(result);
-  for (std::size_t i = 0; i < components.size(); ++i) {
-    const Json& component = components[i];
-    rows.push_back({component.at("name"), fmt::format("{:.0f} %", 100 * component.at("won").get<double>()),
-                    fmt::format("{:.0f}", component.at("evaluations").get<double>()),
-                    fmt::format("{:.1f}", result.components[i].seconds)});
+// What random points find, and how often the class flipped on the way.
+void print_beside(const CellResult& result, const std::optional<RandomBaseline>& random) {
+  if (random) {
+    const Interval& value = random->value;
+    const std::string interval = value.count < 2 ? "" : fmt::format(" [{}, {}]", fixed(value.low, 4), fixed(value.high, 4));
+    fmt::print("{}{} after {}\n", fixed(value.mean, 4), interval, random->attack);
   }
-  std::fputs(text_table({"component", "won", "evaluations a sample", "seconds"}, rows).c_str(), stdout);
-  double late = 0;
-  for (const SampleOutcome& sample : result.samples) late += sample.late_gain / static_cast<double>(result.samples.size());
-  std::printf("moved by %.4f in the last fifth of the work%s\n", late, late > kConverged ? ": more effort will find more" : "");
+  fmt::print("points of another class met on the way, never kept: in {} of {}\n",
+             flips_json(result).at("samples").get<std::int64_t>(), counted(std::ssize(result.samples), "sample"));
 }
 
 // What was found at one epsilon.
@@ -142,8 +142,21 @@ struct Found {
   ThreatModel threat;
   CellResult result;
   Assessment assessment;
+  std::optional<RandomBaseline> random;
   Json json;
 };
+
+std::optional<RandomBaseline> random_beside(const CellTask& task, const CellResult& result, const TileOptions& tiles) {
+  const std::optional<std::string> call = random_baseline_call(task, result);
+  return call ? std::optional(run_random_baseline(task, *call, tiles)) : std::nullopt;
+}
+
+// What must not be read as robustness.
+void warn(const CellTask& task, const Found& found) {
+  warn_of_no_gradient(found.result, task.attack.name());
+  if (!found.json.at("beaten_by").is_null())
+    log_warning("{}: {} harms more; do not read its value as robustness", task.attack.name(), found.random->attack);
+}
 
 // Of the smaller of several epsilons: everything that a run of its own would have written, in a folder of its own.
 std::string epsilon_folder(double epsilon) {
@@ -225,11 +238,14 @@ void run(const AttackCommand& flags) {
     }
     start = one.result.perturbed;
     one.assessment = assess_result(task, one.result);
-    one.json = result_json(flags, task, one.result, one.assessment);
+    one.random = random_beside(task, one.result, flags.common.tiles());
+    one.json = result_json(flags, task, one.result, one.assessment, one.random);
     one.json["identity"] = identity;
+    warn(task, one);
     if (flags.json) continue;
     print_line(task, one.assessment);
-    print_components(one.result);
+    print_beside(one.result, one.random);
+    std::fputs(components_table(Json::array({one.json})).c_str(), stdout);
   }
   write_all(flags.out, subject.schema, found);
   if (flags.json) {

@@ -64,7 +64,7 @@ Trial trial_of(const AuditCommand& flags) {
           .metrics = attack.metrics,
           .measures = flags.measures,
           .norm = parse_norm(attack.norm),
-          .epsilon = attack.parsed_epsilon(),
+          .epsilons = attack.parsed_epsilons(),
           .box = attack.parsed_box(),
           .threat = attack.parsed_threat(),
           .select = attack.parsed_select()};

@@ -9,6 +9,7 @@
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
+#include "holdfast/core/number.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/byte_images.h"
@@ -158,11 +159,10 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
   calls("--metric", metrics, "Similarity to break");
   command.add_option("--norm", norm, "Norm of the ball")->check(CLI::IsMember({"l2", "linf", "l1"}))->capture_default_str();
   command
-      .add_option(
-          "--epsilon", epsilon,
-          repeated
-              ? "Radius of the ball, in the units of the inputs"
-              : "Radius of the ball, in the units of the inputs; several, as 0.1,0.3,1: each starts where the one before ended")
+      .add_option("--epsilon", epsilon,
+                  "Radius of the ball, in the units of the inputs, as 0.5 or 8/255; several, as 0.1,0.3,1: each starts where the "
+                  "one before "
+                  "ended")
       ->required(required);
   command.add_option("--box", box, "Range of valid values, LO,HI");
   command.add_flag("--valid", valid, "Tables: only valid rows; ranges, steps and one-hot groups of the schema hold");
@@ -176,17 +176,14 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
       ->capture_default_str();
 }
 
-double AttackFlags::parsed_epsilon() const {
-  const std::vector<double> epsilons = parsed_epsilons();
-  if (epsilons.size() > 1) usage_error("--epsilon {}: write one number; only attack takes several", epsilon);
-  return epsilons.front();
-}
-
 std::vector<double> AttackFlags::parsed_epsilons() const {
   std::vector<double> epsilons;
   for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
     end = epsilon.find(',', begin);
-    epsilons.push_back(parse_real(epsilon.substr(begin, end == std::string::npos ? end : end - begin), "--epsilon"));
+    const std::string text = epsilon.substr(begin, end == std::string::npos ? end : end - begin);
+    const std::optional<double> value = parse_quotient(text);
+    if (!value) usage_error("--epsilon: '{}' is not a number", text);
+    epsilons.push_back(*value);
     if (epsilons.size() > 1 && epsilons.back() <= epsilons[epsilons.size() - 2])
       usage_error("--epsilon {}: {} does not exceed the number before it", epsilon, epsilons.back());
   }

@@ -68,7 +68,6 @@ struct AttackFlags {
 
   // `repeated`: explainers, attacks and metrics may be given several times.
   void add_to(CLI::App& command, bool required, bool repeated);
-  double parsed_epsilon() const;                // throws kUsage where there are several
   std::vector<double> parsed_epsilons() const;  // one or more, each larger than the one before
   std::optional<std::pair<double, double>> parsed_box() const;
   ThreatOptions parsed_threat() const;

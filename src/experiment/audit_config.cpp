@@ -43,7 +43,12 @@ Trial read_trial(const ConfigTable& table, const Trial& fallback) {
   trial.select = table.text("select", select, one_of({"worst", "last"})) == "worst" ? Select::kWorst : Select::kLast;
   const ConfigTable threat = table.table("threat");
   trial.norm = parse_norm(threat.text("norm", to_string(fallback.norm), one_of({"l2", "linf", "l1"})));
-  trial.epsilon = threat.real("epsilon", fallback.epsilon, at_least(0));
+  trial.epsilons = threat.reals("epsilon", fallback.epsilons, at_least(0));
+  if (trial.epsilons.empty()) usage_error("{}: names no epsilon", threat.where("epsilon"));
+  for (std::size_t i = 1; i < trial.epsilons.size(); ++i) {
+    if (trial.epsilons[i] <= trial.epsilons[i - 1])
+      usage_error("{}: {} does not exceed the number before it", threat.where("epsilon"), trial.epsilons[i]);
+  }
   if (threat.has("box")) {
     const std::vector<double> box = threat.reals("box", std::nullopt);
     if (box.size() != 2 || box[0] >= box[1])

@@ -18,7 +18,7 @@ std::vector<std::string> distinct(const Registry<Product>& registry, const std::
 
 }  // namespace
 
-CellTask GridRow::task(std::uint64_t seed) const {
+CellTask GridRow::task(std::uint64_t seed, const at::Tensor& start) const {
   return {.model = *subject.model,
           .explainer = *explainer,
           .attack = *attack,
@@ -31,6 +31,7 @@ CellTask GridRow::task(std::uint64_t seed) const {
           .seed = seed,
           .baseline = data.baseline,
           .background = data.background,
+          .start = start,
           .select = data.trial.select};
 }
 
@@ -42,9 +43,12 @@ std::vector<GridRow> make_grid(const AuditPlan& plan) {
     for (const std::string& explainer : distinct(explainers(), trial.explainers)) {
       for (const std::string& metric : distinct(metrics(), trial.metrics)) {
         for (const std::string& attack : distinct(attacks(), trial.attacks)) {
-          grid.push_back({subject, data, explainers().make(explainer), attacks().make(attack), metrics().make(metric),
-                          ThreatModel::make(trial.norm, trial.epsilon, trial.box, data.schema, trial.threat)});
-          check_cell(grid.back().task(plan.seed));
+          for (const double epsilon : trial.epsilons) {
+            grid.push_back({subject, data, explainers().make(explainer), attacks().make(attack), metrics().make(metric),
+                            ThreatModel::make(trial.norm, epsilon, trial.box, data.schema, trial.threat),
+                            /*goes_on=*/epsilon != trial.epsilons.front()});
+            check_cell(grid.back().task(plan.seed));
+          }
         }
       }
     }

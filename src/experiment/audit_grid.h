@@ -16,8 +16,10 @@ struct GridRow {
   std::unique_ptr<Attack> attack;
   std::unique_ptr<Metric> metric;
   ThreatModel threat;
+  // Whether the row before it has the next smaller epsilon: what that found is where this one starts.
+  bool goes_on = false;
 
-  CellTask task(std::uint64_t seed) const;
+  CellTask task(std::uint64_t seed, const at::Tensor& start = {}) const;
 };
 
 // In the order of the tables; a method that is named twice makes one row. Everything is made and checked before the first

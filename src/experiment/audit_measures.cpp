@@ -41,7 +41,7 @@ MeasureJob MeasureRow::job(std::uint64_t seed) const {
           .targets = data.targets,
           .sample_ids = data.ids,
           .seed = seed,
-          .epsilon = data.trial.epsilon,
+          .epsilon = data.trial.epsilons.back(),
           .baseline = data.baseline,
           .background = data.background};
 }

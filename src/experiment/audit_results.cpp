@@ -1,10 +1,12 @@
 #include "audit_results.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "holdfast/core/method.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/experiment/cell_facts.h"
 #include "holdfast/measure/prediction.h"
 #include "holdfast/measure/proportion.h"
 #include "samples.h"
@@ -15,6 +17,9 @@ namespace {
 Json to_json(const Interval& interval) {
   return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}, {"count", interval.count}};
 }
+
+// What rows share that can be held against each other.
+constexpr std::array kSubject{"dataset", "model", "explainer", "metric", "threat"};
 
 Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
@@ -73,7 +78,8 @@ Json attack_facts(const CellResult& result, const AuditData& data, std::uint64_t
           {"sensitivity", change.mean},
           {"sensitivity_interval", ends(change)},
           {"auc", data.labels.defined() ? to_json(auc(result.moved_logits, data.labels)) : Json()},
-          {"verified", true}};
+          {"no_gradient", no_gradient_json(result)},
+          {"verified", holdfast::to_json(result.verified)}};
 }
 
 }  // namespace
@@ -86,8 +92,8 @@ Json model_json(const AuditModel& subject, const AuditData& data, const at::Tens
   return json;
 }
 
-Json row_json(const GridRow& row, const Assessment& assessment, const CellResult& result, const std::string& arrays,
-              std::uint64_t seed) {
+Json row_json(const GridRow& row, const Assessment& assessment, const CellResult& result,
+              const std::optional<RandomBaseline>& random, const std::string& arrays, std::uint64_t seed) {
   const std::int64_t samples = static_cast<std::int64_t>(assessment.values.size());
   Json json{{"dataset", row.data.name},
             {"model", row.subject.name},
@@ -115,12 +121,8 @@ Json row_json(const GridRow& row, const Assessment& assessment, const CellResult
             {"found", optional_json(assessment.found)},
             {"found_perturbed", optional_json(assessment.found_perturbed)}};
   json.update(attack_facts(result, row.data, seed));
-  if (!result.components.empty()) {
-    double late = 0;
-    for (const SampleOutcome& sample : result.samples) late += sample.late_gain / static_cast<double>(samples);
-    json["components"] = components_json(result);
-    json["late_gain"] = late;
-  }
+  json.update(ensemble_json(result, *row.metric));
+  json["random"] = random ? holdfast::to_json(*random) : Json();
   json["arrays"] = arrays;
   return json;
 }
@@ -128,16 +130,22 @@ Json row_json(const GridRow& row, const Assessment& assessment, const CellResult
 Json flag_beaten(Json rows) {
   const auto is_random = [](const Json& row) { return parse_method_call(row.at("attack").get<std::string>()).name == "random"; };
   const auto same_subject = [](const Json& a, const Json& b) {
-    return a.at("dataset") == b.at("dataset") && a.at("model") == b.at("model") && a.at("explainer") == b.at("explainer") &&
-           a.at("metric") == b.at("metric");
+    return std::all_of(kSubject.begin(), kSubject.end(), [&](const char* key) { return a.at(key) == b.at(key); });
   };
   for (Json& row : rows) {
     row["beaten_by"] = nullptr;
+    if (is_random(row) || !row.at("mean").is_number()) continue;
+    double worst = row.at("mean");
+    const auto hold_against = [&](const Json& random) {
+      if (!random.is_object() || !random.at("mean").is_number()) return;
+      const double mean = random.at("mean");
+      if (!(row.at("direction") == "higher" ? mean < worst : mean > worst)) return;
+      worst = mean;
+      row["beaten_by"] = random.at("attack");
+    };
+    hold_against(row.at("random"));
     for (const Json& other : rows) {
-      if (is_random(row) || !is_random(other) || !same_subject(row, other)) continue;
-      if (!row.at("mean").is_number() || !other.at("mean").is_number()) continue;
-      const double sign = row.at("direction") == "higher" ? 1 : -1;
-      if (sign * other.at("mean").get<double>() < sign * row.at("mean").get<double>()) row["beaten_by"] = other.at("attack");
+      if (is_random(other) && same_subject(row, other)) hold_against(other);
     }
   }
   return rows;

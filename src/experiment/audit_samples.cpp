@@ -14,10 +14,10 @@
 namespace holdfast {
 namespace {
 
-const std::vector<std::string> kColumns{"dataset",    "model",       "explainer",   "attack",     "metric",
-                                        "sample",     "label",       "prediction",  "confidence", "confidence_after",
-                                        "norm",       "value",       "chance",      "adjusted",   "specific",
-                                        "first_swap", "label_flips", "evaluations", "iteration"};
+const std::vector<std::string> kColumns{"dataset",   "model",      "explainer",  "attack",           "metric",      "sample",
+                                        "label",     "prediction", "confidence", "confidence_after", "norm",        "value",
+                                        "chance",    "adjusted",   "specific",   "first_swap",       "label_flips", "evaluations",
+                                        "iteration", "component",  "epsilon"};
 
 std::string number_text(double value) {
   return std::isnan(value) ? "" : fmt::format("{}", value);
@@ -55,13 +55,27 @@ std::string sample_lines(const GridRow& row, const CellResult& result, const Bas
     const SampleOutcome& sample = result.samples[i];
     const double chance = baseline.chance.empty() ? std::nan("") : baseline.chance[i];
     const auto above = [&](double level) { return number_text(above_level(sample.value, level, row.metric->perfect())); };
-    lines += format_csv_row(
-        {row.data.name, row.subject.name, row.explainer->name(), row.attack->name(), row.metric->name(),
-         fmt::format("{}", ids[i]), labels.empty() ? "" : fmt::format("{}", labels[i]), fmt::format("{}", predictions[i]),
-         number_text(before.const_data_ptr<double>()[i]), number_text(after.const_data_ptr<double>()[i]),
-         number_text(norms.const_data_ptr<double>()[i]), number_text(sample.value), number_text(chance), above(chance),
-         above(baseline.between), sample.first_swap < 0 ? "" : fmt::format("{}", sample.first_swap),
-         fmt::format("{}", sample.label_flips), fmt::format("{}", sample.evaluations), fmt::format("{}", sample.iteration)});
+    lines += format_csv_row({row.data.name,
+                             row.subject.name,
+                             row.explainer->name(),
+                             row.attack->name(),
+                             row.metric->name(),
+                             fmt::format("{}", ids[i]),
+                             labels.empty() ? "" : fmt::format("{}", labels[i]),
+                             fmt::format("{}", predictions[i]),
+                             number_text(before.const_data_ptr<double>()[i]),
+                             number_text(after.const_data_ptr<double>()[i]),
+                             number_text(norms.const_data_ptr<double>()[i]),
+                             number_text(sample.value),
+                             number_text(chance),
+                             above(chance),
+                             above(baseline.between),
+                             sample.first_swap < 0 ? "" : fmt::format("{}", sample.first_swap),
+                             fmt::format("{}", sample.label_flips),
+                             fmt::format("{}", sample.evaluations),
+                             fmt::format("{}", sample.iteration),
+                             sample.component,
+                             fmt::format("{}", row.threat.epsilon)});
   }
   return lines;
 }

@@ -13,6 +13,7 @@ Json setting_of(const Json& row) {
   for (const char* key : {"dataset", "explainer", "attack", "metric", "measure"}) {
     if (row.contains(key)) setting[key] = row.at(key);
   }
+  if (row.contains("threat")) setting["epsilon"] = row.at("threat").at("epsilon");
   return setting;
 }
 

@@ -1,9 +1,9 @@
 #include "holdfast/experiment/cell.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
-#include "holdfast/attack/verify.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/safetensors.h"
 #include "holdfast/core/tensor.h"
@@ -53,9 +53,10 @@ CellResult run_tile(const CellTask& task, const Reference& reference, const Tile
 }
 
 // Stored tiles too: a file may have been changed.
-void verify_tile(const CellTask& task, const Tile& tile, const CellResult& result) {
+Verification verify_tile(const CellTask& task, const Tile& tile, const CellResult& result) {
   const at::Tensor inputs = inputs_for(task.inputs, tile, task.model);
-  verify(task.model, task.threat, inputs, result.perturbed.to(inputs.options()), rows(task.sample_ids, tile), task.attack.name());
+  return verify(task.model, task.threat, inputs, result.perturbed.to(inputs.options()), rows(task.sample_ids, tile),
+                task.attack.name());
 }
 
 // The tensors of a result by name, for storing and joining.
@@ -78,6 +79,8 @@ Json outcome_to_json(const SampleOutcome& sample) {
           {"iteration", sample.iteration},
           {"projections", sample.projections},
           {"non_finite", sample.non_finite},
+          {"followed", sample.followed},
+          {"no_gradient", sample.no_gradient},
           {"clean_margin", sample.clean_margin},
           {"margin", sample.margin},
           {"component", sample.component},
@@ -104,9 +107,11 @@ SampleOutcome outcome_from_json(const Json& json) {
                        .iteration = json.at("iteration"),
                        .projections = json.at("projections"),
                        .non_finite = json.at("non_finite"),
+                       .followed = json.at("followed"),
+                       .no_gradient = json.at("no_gradient"),
                        .clean_margin = number_or_infinity(json.at("clean_margin")),
                        .margin = number_or_infinity(json.at("margin")),
-                       .late_gain = json.at("late_gain"),
+                       .late_gain = number_or_nan(json.at("late_gain")),
                        .component = json.at("component"),
                        .trace_evaluations = json.at("trace_evaluations")};
   for (const Json& value : json.at("trace")) sample.trace.push_back(number_or_nan(value));
@@ -124,8 +129,18 @@ void add_to(std::vector<ComponentCost>& all, const ComponentCost& more) {
   }
 }
 
+// Of two tiles.
+Verification worse_of(const Verification& a, const Verification& b) {
+  return {.moved = a.moved + b.moved,
+          .largest_distance = std::max(a.largest_distance, b.largest_distance),
+          .smallest_margin = std::min(a.smallest_margin, b.smallest_margin),
+          .largest_change = std::max(a.largest_change, b.largest_change),
+          .in_double = a.in_double && b.in_double};
+}
+
 CellResult join(std::vector<CellResult> tiles) {
   CellResult whole;
+  whole.verified = {.smallest_margin = std::numeric_limits<double>::infinity(), .in_double = true};
   for (const auto& [name, field] : tensor_fields()) {
     std::vector<at::Tensor> parts;
     for (const CellResult& tile : tiles) parts.push_back(tile.*field);
@@ -135,6 +150,7 @@ CellResult join(std::vector<CellResult> tiles) {
     whole.samples.insert(whole.samples.end(), std::make_move_iterator(tile.samples.begin()),
                          std::make_move_iterator(tile.samples.end()));
     for (const ComponentCost& component : tile.components) add_to(whole.components, component);
+    whole.verified = worse_of(whole.verified, tile.verified);
   }
   return whole;
 }
@@ -219,25 +235,12 @@ CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* pr
       result = run_tile(task, reference, tile);
       if (store != nullptr) store->save(tile.index, result);
     }
-    verify_tile(task, tile, result);
+    result.verified = verify_tile(task, tile, result);
     if (progress != nullptr) progress->advance(tile.size());
   });
   CellResult whole = join(std::move(results));
   check_maps(whole.original_maps, task.explainer.name(), task.model.name());
   return whole;
-}
-
-Json components_json(const CellResult& result) {
-  Json components = Json::array();
-  const auto samples = static_cast<double>(result.samples.size());
-  for (const ComponentCost& component : result.components) {
-    const auto won = std::count_if(result.samples.begin(), result.samples.end(),
-                                   [&](const SampleOutcome& sample) { return sample.component == component.name; });
-    components.push_back({{"name", component.name},
-                          {"won", static_cast<double>(won) / samples},
-                          {"evaluations", static_cast<double>(component.evaluations) / samples}});
-  }
-  return components;
 }
 
 MapBatch fold_maps(const at::Tensor& maps, const Schema& schema) {

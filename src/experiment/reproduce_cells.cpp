@@ -5,6 +5,7 @@
 
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/audit.h"
+#include "holdfast/experiment/cell_facts.h"
 #include "holdfast/experiment/measure_all.h"
 #include "samples.h"
 
@@ -74,11 +75,10 @@ Json attack_json(const CellSubject& subject, const AttackChoice& choice, std::ui
   const at::Tensor labels = rows_of(subject).labels;
   Json list = Json::array(), swaps = Json::array();
   for (const std::string& metric : choice.metrics) list.push_back(metric_json(metric, result, schema, to_vector(labels), seed));
-  double flipped = 0, late = 0;
+  double flipped = 0;
   for (const SampleOutcome& sample : result.samples) {
     swaps.push_back(sample.first_swap);
     flipped += sample.label_flips > 0 ? 1 : 0;
-    late += sample.late_gain;
   }
   const double count = static_cast<double>(result.samples.size());
   return {{"metrics", list},
@@ -87,7 +87,7 @@ Json attack_json(const CellSubject& subject, const AttackChoice& choice, std::ui
           {"flipped", flipped / count},
           {"auc", auc(result.logits, labels).mean},
           {"attacked_auc", auc(result.moved_logits, labels).mean},
-          {"late_gain", late / count}};
+          {"late_gain", mean_late_gain(result)}};
 }
 
 Json measure_json(const CellSubject& subject, const std::string& call, double epsilon, std::uint64_t seed) {

@@ -25,7 +25,8 @@ std::map<std::vector<std::string>, std::size_t> row_index(const Json& results) {
   const Json& rows = results.at("rows");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Json& row = rows[i];
-    index[{row.at("dataset"), row.at("model"), row.at("explainer"), row.at("attack"), row.at("metric")}] = i;
+    index[{row.at("dataset"), row.at("model"), row.at("explainer"), row.at("attack"), row.at("metric"),
+           fmt::format("{}", row.at("threat").at("epsilon").get<double>())}] = i;
   }
   return index;
 }
@@ -36,11 +37,14 @@ Json read_samples(const std::string& folder, const Json& results) {
     input_error("{}: samples.csv is missing; only a complete run of `holdfast audit` can be reported", folder);
   const CsvTable table = read_csv(path);
   const auto index = row_index(results);
-  const std::size_t sample = table.column("sample", path), value = table.column("value", path);
+  const std::size_t sample = table.column("sample", path), value = table.column("value", path),
+                    epsilon = table.column("epsilon", path);
   Json rows = Json::array(), samples = Json::array(), values = Json::array();
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const std::vector<std::string>& line = table.rows[i];
-    const auto row = index.find({line.begin(), line.begin() + 5});
+    std::vector<std::string> key(line.begin(), line.begin() + 5);
+    key.push_back(line[epsilon]);
+    const auto row = index.find(key);
     if (row == index.end()) input_error("{}:{}: no row of results.json has this model, attack and metric", path, table.lines[i]);
     rows.push_back(row->second);
     samples.push_back(parse_json(line[sample], path));

@@ -44,8 +44,9 @@ std::string missed_row(const Json& results, const Json& gate, const Json& gate_r
   const Json& row = of_measure ? results.at("measures").at(gate_row.at("measure").get<std::size_t>())
                                : results.at("rows").at(gate_row.at("row").get<std::size_t>());
   const Json& value = gate_row.at("value");
-  return fmt::format("{}, {}, {}: {}", row.at("model").get<std::string>(), row.at("explainer").get<std::string>(),
+  return fmt::format("{}, {}, {}{}: {}", row.at("model").get<std::string>(), row.at("explainer").get<std::string>(),
                      row.at(of_measure ? "measure" : "attack").get<std::string>(),
+                     of_measure ? "" : epsilon_words(results.at("rows"), row),
                      value.is_null() ? "undefined" : apart_from(value, gate.at("limit")));
 }
 

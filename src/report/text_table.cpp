@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "holdfast/core/words.h"
 #include "holdfast/report/junit.h"
 
 namespace holdfast {
@@ -50,6 +52,21 @@ std::string fixed(double value, int digits) {
 std::string tied_cell(double clean, double perturbed) {
   const auto percent = [](double share) { return fmt::format("{:.0f} %", 100 * share); };
   return percent(clean) == percent(perturbed) ? percent(clean) : percent(clean) + ", " + percent(perturbed);
+}
+
+bool has_several_epsilons(const Json& rows) {
+  std::map<std::string, Json> first;  // by dataset
+  const auto differs = [&](const Json& row) {
+    if (!row.contains("threat")) return false;
+    const Json& epsilon = row.at("threat").at("epsilon");
+    return first.emplace(row.at("dataset"), epsilon).first->second != epsilon;
+  };
+  return std::any_of(rows.begin(), rows.end(), differs);
+}
+
+std::string epsilon_words(const Json& rows, const Json& row) {
+  if (!has_several_epsilons(rows)) return "";
+  return fmt::format(", epsilon {:g}", row.at("threat").at("epsilon").get<double>());
 }
 
 std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
@@ -141,22 +158,20 @@ std::string comparisons_table(const Json& results) {
                      text_table({"dataset", "models", "attack", "metric", "difference [95 %]", "p", "p, Holm"}, rows));
 }
 
-// Who won in an ensemble, a line for each of its rows.
-std::string components_lines(const Json& results) {
-  std::string text;
-  for (const Json& row : results.at("rows")) {
-    const Json components = row.value("components", Json::array());
-    if (components.empty()) continue;
-    std::vector<std::string> parts;
-    for (const Json& component : components) {
-      parts.push_back(fmt::format("{} {:.0f} % ({:.0f})", component.at("name").get<std::string>(),
-                                  100 * component.at("won").get<double>(), component.at("evaluations").get<double>()));
-    }
-    text += fmt::format("{}, {}, {}: {}; moved by {} in the last fifth\n", row.at("model").get<std::string>(),
-                        row.at("explainer").get<std::string>(), row.at("metric").get<std::string>(), fmt::join(parts, ", "),
-                        number(row, "late_gain", 4));
-  }
-  return text.empty() ? "" : "\nsamples won by each component (evaluations a sample)\n" + text;
+bool has_components(const Json& row) {
+  return !row.value("components", Json::array()).empty();
+}
+
+// What tells a row from others, in words.
+std::vector<std::string> row_names(const Json& row) {
+  return {row.at("model"), row.at("explainer"), row.at("attack"), row.at("metric"),
+          fmt::format("{:g}", row.at("threat").at("epsilon").get<double>())};
+}
+
+std::string late_line(const Json& row, const std::string& subject) {
+  if (!row.at("converged").is_boolean()) return "";
+  return fmt::format("{}moved by {} in the last fifth of the work: {}\n", subject, number(row, "late_gain", 4),
+                     row.at("converged").get<bool>() ? "converged" : "more effort will find more");
 }
 
 bool has_sets(const Json& row) {
@@ -168,46 +183,88 @@ std::string rows_table(const Json& results) {
   const auto any = [&](const auto& has) { return std::any_of(results.begin(), results.end(), has); };
   const bool classes = any([](const Json& row) { return number(row, "between_same_class") != "-"; });
   const bool sets = any(has_sets);
-  std::vector<std::string> header{"dataset", "model", "explainer", "attack", "metric", "value [95 %]", "chance", "between"};
+  const bool random = any([](const Json& row) { return row.value("random", Json()).is_object(); });
+  const bool several = has_several_epsilons(results);
+  std::vector<std::string> header{"dataset", "model", "explainer", "attack", "metric"};
+  if (several) header.emplace_back("epsilon");
+  header.emplace_back("value [95 %]");
+  if (random) header.emplace_back("random");
+  header.insert(header.end(), {"chance", "between"});
   if (classes) header.emplace_back("same class");
   header.insert(header.end(), {"adjusted", "specific"});
   if (sets) header.insert(header.end(), {"top sets", "tied"});
+  header.emplace_back("flips");
   std::vector<std::vector<std::string>> rows;
   for (const Json& row : results) {
     const std::string chance = number(row, "chance");
-    std::vector<std::string> cells{row.at("dataset"),
-                                   row.at("model"),
-                                   row.at("explainer"),
-                                   row.at("attack"),
-                                   row.at("metric"),
-                                   interval(row),
-                                   chance != "-" && !row.value("chance_is_exact", true) ? "~" + chance : chance,
-                                   number(row, "between")};
+    std::vector<std::string> cells{row.at("dataset"), row.at("model"), row.at("explainer"), row.at("attack"), row.at("metric")};
+    if (several) cells.push_back(fmt::format("{:g}", row.at("threat").at("epsilon").get<double>()));
+    cells.push_back(interval(row));
+    if (random) cells.push_back(row.at("random").is_object() ? number(row.at("random"), "mean") : "-");
+    cells.push_back(chance != "-" && !row.value("chance_is_exact", true) ? "~" + chance : chance);
+    cells.push_back(number(row, "between"));
     if (classes) cells.push_back(number(row, "between_same_class"));
     cells.insert(cells.end(), {number(row, "adjusted"), number(row, "specific")});
     if (sets) cells.push_back(has_sets(row) ? number(row, "distinct_top_sets", 0) : "-");
     if (sets) cells.push_back(has_sets(row) ? tied_cell(row.at("tied_share"), row.value("tied_perturbed", 0.0)) : "-");
+    cells.push_back(row.contains("flips") ? fmt::format("{:.0f} %", 100 * row.at("flips").at("share").get<double>()) : "-");
     rows.push_back(std::move(cells));
   }
   return text_table(header, rows);
 }
 
-std::string beaten_lines(const Json& results) {
+std::string ensembles(const Json& results) {
+  const std::string table = components_table(results.at("rows"));
+  return table.empty() ? "" : "\n" + table;
+}
+
+std::string warning_lines(const Json& results) {
   std::string text;
   for (const Json& row : results.at("rows")) {
+    const std::string subject =
+        fmt::format("{} on {}, {}{}", row.at("attack").get<std::string>(), row.at("model").get<std::string>(),
+                    row.at("metric").get<std::string>(), epsilon_words(results.at("rows"), row));
+    const std::int64_t stuck = row.contains("no_gradient") ? row.at("no_gradient").at("samples").get<std::int64_t>() : 0;
+    if (stuck > 0)
+      text += fmt::format("warning: {}: no gradient to follow in {} ({} not finite); there it could not look\n", subject,
+                          counted(stuck, "sample"), row.at("no_gradient").at("not_finite").get<std::int64_t>());
     if (!row.contains("beaten_by") || row.at("beaten_by").is_null()) continue;
-    text += fmt::format("warning: {} on {}, {}: {} harms more; do not read this row as robustness\n",
-                        row.at("attack").get<std::string>(), row.at("model").get<std::string>(),
-                        row.at("metric").get<std::string>(), row.at("beaten_by").get<std::string>());
+    text += fmt::format("warning: {}: {} harms more; do not read this row as robustness\n", subject,
+                        row.at("beaten_by").get<std::string>());
   }
   return text.empty() ? "" : "\n" + text;
 }
 
 }  // namespace
 
+std::string components_table(const Json& all) {
+  Json rows = Json::array();
+  std::copy_if(all.begin(), all.end(), std::back_inserter(rows), has_components);
+  if (rows.empty()) return "";
+  const bool timed = rows.front().at("components").front().contains("seconds");
+  std::vector<std::string> header;
+  if (rows.size() > 1) header = {"model", "explainer", "attack", "metric", "epsilon"};
+  header.insert(header.end(), {"component", "won", "evaluations a sample"});
+  if (timed) header.emplace_back("seconds");
+  std::vector<std::vector<std::string>> lines;
+  std::string late;
+  for (const Json& row : rows) {
+    const std::vector<std::string> names = rows.size() > 1 ? row_names(row) : std::vector<std::string>{};
+    for (const Json& component : row.at("components")) {
+      std::vector<std::string> cells = names;
+      cells.insert(cells.end(), {component.at("name"), fmt::format("{:.0f} %", 100 * component.at("won").get<double>()),
+                                 fmt::format("{:.0f}", component.at("evaluations").get<double>())});
+      if (timed) cells.push_back(fmt::format("{:.1f}", component.at("seconds").get<double>()));
+      lines.push_back(std::move(cells));
+    }
+    late += late_line(row, rows.size() > 1 ? fmt::format("{}: ", fmt::join(names, ", ")) : "");
+  }
+  return text_table(header, lines) + late;
+}
+
 std::string results_table(const Json& results) {
   std::string text = rows_table(results.at("rows"));
-  text += components_lines(results) + beaten_lines(results) + measures_table(results) + comparisons_table(results);
+  text += ensembles(results) + warning_lines(results) + measures_table(results) + comparisons_table(results);
   for (const Json& gate : results.at("gates")) {
     text += fmt::format("{} {}\n", gate.at("met").get<bool>() ? "met    " : "NOT MET", gate.at("gate").get<std::string>());
     for (const Json& row : gate.at("rows")) {

@@ -1,6 +1,7 @@
 // Cells: tiles side by side, stored and continued, on any device.
 #include "holdfast/experiment/cell.h"
 
+#include <cmath>
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -9,6 +10,8 @@
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/experiment/cell_facts.h"
+#include "holdfast/experiment/random_baseline.h"
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
@@ -91,6 +94,90 @@ TEST(Cell, StoredTilesAreUsedAgainAndRoundTrip) {
   EXPECT_EQ(second.samples[8].evaluations, 123456);
   EXPECT_TRUE(same_bytes(first.perturbed, second.perturbed));
   for (std::size_t i = 0; i < first.samples.size(); ++i) EXPECT_EQ(first.samples[i].value, second.samples[i].value);
+}
+
+// Values, margins and late gains may be undefined; JSON has no word for that.
+TEST(Cell, UndefinedNumbersRoundTrip) {
+  const Setting setting;
+  const TempFolder folder;
+  const TileStore store(folder.path());
+  CellResult result = run_cell(setting.task(), {.size = kSamples, .threads = 1});
+  result.samples[0].value = result.samples[0].late_gain = std::nan("");
+  result.samples[1].late_gain = 0.25;
+  result.samples[1].no_gradient = 3;
+  result.samples[1].followed = 4;
+  store.save(0, result);
+  const CellResult loaded = store.load(0);
+  EXPECT_TRUE(std::isnan(loaded.samples[0].value) && std::isnan(loaded.samples[0].late_gain));
+  EXPECT_EQ(loaded.samples[1].late_gain, 0.25);
+  EXPECT_EQ(loaded.samples[1].no_gradient, 3);
+  EXPECT_EQ(loaded.samples[1].followed, 4);
+}
+
+TEST(Cell, SaysWhatTheVerifierFound) {
+  const Setting setting;
+  const CellResult result = run_cell(setting.task(), {.size = 4, .threads = 1});
+  const at::Tensor sizes = (result.perturbed - setting.inputs).to(at::kDouble).norm(2, 1);
+  EXPECT_NEAR(result.verified.largest_distance, sizes.max().item<double>(), 1e-6);
+  EXPECT_EQ(result.verified.moved, (sizes > 0).sum().item<std::int64_t>());
+  EXPECT_GE(result.verified.smallest_margin, kVerifiedMargin);
+  EXPECT_TRUE(result.verified.in_double);
+}
+
+CellResult with_late_gains(const std::vector<double>& gains) {
+  CellResult result;
+  for (const double gain : gains) result.samples.push_back({.value = 10, .late_gain = gain});
+  result.components = {{.name = "one"}};
+  return result;
+}
+
+TEST(CellFacts, LateGainsAreOfTheSamplesThatHaveOne) {
+  const double none = std::nan("");
+  const auto top_k = metrics().make("top_k(k=3)"), kendall = metrics().make("kendall"), l2 = metrics().make("l2");
+  EXPECT_DOUBLE_EQ(mean_late_gain(with_late_gains({0.02, none, 0})), 0.01);
+  EXPECT_TRUE(has_converged(with_late_gains({0.02, none, 0}), *top_k)) << "a hundredth of the range";
+  EXPECT_FALSE(has_converged(with_late_gains({0.03, none, 0}), *top_k));
+  EXPECT_TRUE(has_converged(with_late_gains({0.04, none, 0}), *kendall)) << "from -1 to 1";
+  EXPECT_TRUE(has_converged(with_late_gains({0.2, 0}), *l2)) << "no end: of the mean value";
+  EXPECT_FALSE(has_converged(with_late_gains({0.3, 0}), *l2));
+  const Json undefined = ensemble_json(with_late_gains({none}), *top_k);
+  EXPECT_TRUE(undefined.at("late_gain").is_null() && undefined.at("converged").is_null());
+}
+
+TEST(CellFacts, SamplesWithoutAGradientAreThoseThatNeverHadOne) {
+  CellResult result;
+  result.samples = {{.followed = 3, .no_gradient = 2}, {.no_gradient = 5}, {.non_finite = 2, .no_gradient = 5}, {}};
+  EXPECT_EQ(no_gradient_json(result), (Json{{"samples", 2}, {"not_finite", 1}}));
+}
+
+TEST(RandomBaseline, IsTheRandomAttackOfItsCall) {
+  Setting setting;
+  const CellTask task = setting.task();
+  const CellResult found = run_cell(task, {.size = 8, .threads = 1});
+  const auto call = random_baseline_call(task, found);
+  ASSERT_EQ(call, "random(samples=300,from=sphere)");
+  const RandomBaseline random = run_random_baseline(task, *call, {.size = 8, .threads = 1});
+  setting.attack = attacks().make(*call);
+  const CellResult expected = run_cell(setting.task(), {.size = 8, .threads = 1});
+  double mean = 0;
+  for (const SampleOutcome& sample : expected.samples) mean += sample.value / static_cast<double>(kSamples);
+  EXPECT_NEAR(random.value.mean, mean, 1e-12);
+  EXPECT_EQ(random.samples, 300);
+  EXPECT_TRUE(beats(random, mean + 0.01, Direction::kHigherIsMoreAlike));
+  EXPECT_FALSE(beats(random, mean - 0.01, Direction::kHigherIsMoreAlike));
+  EXPECT_TRUE(beats(random, mean - 0.01, Direction::kLowerIsMoreAlike));
+  EXPECT_FALSE(beats(random, std::nan(""), Direction::kHigherIsMoreAlike));
+  EXPECT_EQ(random_baseline_call(setting.task(), expected), std::nullopt) << "beside random points nothing runs";
+}
+
+TEST(RandomBaseline, CostsATenthWhereAnExplanationIsCostly) {
+  Setting setting;
+  setting.explainer = explainers().make("integrated_gradients(steps=20)");
+  CellResult found;
+  for (const auto& [spent, points] : {std::pair(100, 10), std::pair(20 * 10 * 40, 40), std::pair(100'000'000, 300)}) {
+    found.samples = {{.evaluations = spent}, {.evaluations = 1}};
+    EXPECT_EQ(random_baseline_call(setting.task(), found), fmt::format("random(samples={},from=sphere)", points));
+  }
 }
 
 TEST(Cell, ADamagedTileIsOneSentence) {

@@ -31,6 +31,16 @@ def test_a_result_is_shown_in_one_line(moved):
     assert "\n" not in repr(moved) and len(repr(moved)) < 120
 
 
+def test_an_ensemble_says_who_found_what(network, inputs, threat, moved):
+    found = holdfast.attack(network, inputs, "gauntlet(effort=light)", metric="top_k(k=2)", threat=threat)
+    assert {part["name"] for part in found.components} >= {"random", "gaps"}
+    won = sum(part["won"] for part in found.components)
+    assert won == pytest.approx(np.mean([name != "" for name in found.component]))
+    assert all(part["evaluations"] >= 0 and part["seconds"] >= 0 for part in found.components)
+    assert (found.late_gain >= 0).all()
+    assert moved.components is None and moved.late_gain.isnan().all()
+
+
 def test_values_are_the_metric_between_the_maps(moved):
     compared = holdfast.measure(moved.original_maps, moved.perturbed_maps, "top_k(k=2)", labels=moved.targets)
     assert torch.equal(compared.values, moved.value)

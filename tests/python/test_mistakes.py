@@ -96,7 +96,7 @@ def test_a_model_without_second_derivatives_cannot_be_attacked_by_gradient(netwo
     def model(x):
         return network(Once.apply(x))
 
-    with pytest.raises(holdfast.Error, match="cannot be differentiated twice; use random"):
+    with pytest.raises(holdfast.Error, match="cannot be differentiated twice; use gauntlet or random"):
         holdfast.attack(model, inputs, "er", metric="top_k(k=2)", threat=threat)
     assert holdfast.attack(model, inputs, "random(samples=5)", metric="top_k(k=2)", threat=threat).norm.max() <= 0.5
 
@@ -106,6 +106,9 @@ def test_words_of_a_threat_are_checked_when_it_is_made():
         holdfast.Threat(norm="l3")
     with pytest.raises(holdfast.Error, match="sides: 'left'"):
         holdfast.Threat(sides="left")
+    for several in ([0.1, 0.5], "8/255", None):
+        with pytest.raises(ValueError, match="must be one number"):
+            holdfast.Threat(epsilon=several)
 
 
 def test_bad_threats(network, inputs):

@@ -42,8 +42,10 @@ void write_run(const std::string& folder, const Schema& schema) {
           R"json([{"sample": 7, "label": null, "prediction": 1, "value": 0.5, "top_original": [2, 0], "top_perturbed": [2, 1]}])json"));
   write_json(folder + "/results.json",
              Json::parse(R"json({"title": "</script><b>", "models": [], "gates": [], "rows": [{"dataset": "d", "model": "m",
-    "explainer": "saliency", "attack": "er", "metric": "top_k(k=2)", "arrays": "arrays/0000"}]})json"));
-  write_atomic(folder + "/samples.csv", "dataset,model,explainer,attack,metric,sample,value\nd,m,saliency,er,top_k(k=2),7,0.5\n");
+    "explainer": "saliency", "attack": "er", "threat": {"norm": "l2", "epsilon": 0.5}, "metric": "top_k(k=2)",
+    "arrays": "arrays/0000"}]})json"));
+  write_atomic(folder + "/samples.csv",
+               "dataset,model,explainer,attack,metric,sample,value,epsilon\nd,m,saliency,er,top_k(k=2),7,0.5,0.5\n");
   Json manifest{{"title", "t"}, {"datasets", Json::array()}};
   manifest["datasets"].push_back({{"name", "d"}, {"schema", to_json(schema)}});
   write_json(folder + "/manifest.json", manifest);

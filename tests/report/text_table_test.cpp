@@ -52,17 +52,41 @@ TEST(ResultsTable, AMissedGateShowsTheDigitsThatMissedIt) {
 }
 
 TEST(ResultsTable, SaysWhoWonAndWhatRandomPointsBeat) {
-  const Json results =
+  Json results =
       Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "gauntlet", "metric": "cosine",
-    "mean": 0.5, "low": 0.4, "high": 0.6, "beaten_by": null, "late_gain": 0.0125,
+    "threat": {"epsilon": 0.5}, "mean": 0.5, "low": 0.4, "high": 0.6, "beaten_by": null, "late_gain": 0.0125, "converged": false,
+    "random": {"attack": "random(samples=9)", "mean": 0.6}, "flips": {"share": 0.25}, "no_gradient": {"samples": 0, "not_finite": 0},
     "components": [{"name": "gaps", "won": 0.75, "evaluations": 100.0}, {"name": "random", "won": 0.25, "evaluations": 20.0}]},
     {"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "cosine", "mean": 0.9, "low": 0.8, "high": 1.0,
-    "beaten_by": "random(samples=9)"}], "gates": []})json");
+    "threat": {"epsilon": 0.5}, "random": {"attack": "random(samples=9)", "mean": 0.7}, "beaten_by": "random(samples=9)",
+    "no_gradient": {"samples": 3, "not_finite": 2}}], "gates": []})json");
   const std::string table = results_table(results);
-  EXPECT_THAT(table,
-              ::testing::HasSubstr("m, e, cosine: gaps 75 % (100), random 25 % (20); moved by 0.0125 in the last fifth\n"));
+  EXPECT_THAT(table, ::testing::HasSubstr("component   won  evaluations a sample\n"));
+  EXPECT_THAT(table, ::testing::HasSubstr("gaps       75 %                   100\n"));
+  EXPECT_THAT(table, ::testing::HasSubstr("moved by 0.0125 in the last fifth of the work: more effort will find more\n"));
+  EXPECT_THAT(table, ::testing::HasSubstr("0.900 [0.800, 1.000]   0.700"));
+  EXPECT_THAT(table, ::testing::HasSubstr("25 %\n"));
   EXPECT_THAT(table, ::testing::HasSubstr("warning: er on m, cosine: random(samples=9) harms more"));
+  EXPECT_THAT(table, ::testing::HasSubstr("warning: er on m, cosine: no gradient to follow in 3 samples (2 not finite)"));
   EXPECT_THAT(table, ::testing::Not(::testing::HasSubstr("warning: gauntlet")));
+  results["rows"][0]["converged"] = true;
+  EXPECT_THAT(results_table(results), ::testing::HasSubstr("in the last fifth of the work: converged\n"));
+  results["rows"][0]["late_gain"] = nullptr;
+  results["rows"][0]["converged"] = nullptr;
+  EXPECT_THAT(results_table(results), ::testing::Not(::testing::HasSubstr("last fifth")));
+}
+
+TEST(ResultsTable, NamesTheEpsilonWhereThereAreSeveral) {
+  Json results = Json::parse(R"json({"rows": [
+    {"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "c", "threat": {"epsilon": 0.25}, "mean": 0.9,
+     "low": 0.8, "high": 1.0, "beaten_by": null},
+    {"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "c", "threat": {"epsilon": 0.75}, "mean": 0.5,
+     "low": 0.4, "high": 0.6, "beaten_by": "random"}],
+    "gates": [{"gate": "c>=1", "limit": 1.0, "met": false, "rows": [{"row": 1, "value": 0.5, "met": false}]}]})json");
+  EXPECT_THAT(results_table(results), ::testing::AllOf(::testing::HasSubstr("  epsilon  "), ::testing::HasSubstr("er on m, c, epsilon 0.75:"),
+                                                       ::testing::HasSubstr("m, e, er, epsilon 0.75: 0.5000\n")));
+  results["rows"][0]["threat"]["epsilon"] = 0.75;
+  EXPECT_THAT(results_table(results), ::testing::Not(::testing::HasSubstr("epsilon")));
 }
 
 }  // namespace

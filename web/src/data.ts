@@ -37,6 +37,14 @@ export interface Row {
   evaluations: number;
   most_evaluations?: number;
   sensitivity: number | null;
+  // What random points find beside the attack (null beside random points), and which of them found more than it.
+  random?: { attack: string; samples: number; mean: number | null; low: number | null; high: number | null } | null;
+  beaten_by?: string | null;
+  no_gradient?: { samples: number; not_finite: number };
+  // Of an ensemble.
+  components?: { name: string; won: number; evaluations: number }[];
+  late_gain?: number | null;
+  converged?: boolean | null;
   auc: Interval | null;
 }
 

@@ -18,7 +18,7 @@ function points(run: Run): Point[] {
   run.samples.value.forEach((value, index) => {
     if (value == null) return;
     const row = run.results.rows[run.samples.row[index]];
-    result.push({ group: `${row.dataset}: ${row.explainer}, ${row.metric}`, model: row.model, attack: row.attack, sample: run.samples.sample[index], value, metric: row.metric, similarity: row.direction === "higher" });
+    result.push({ group: `${row.dataset}: ${row.explainer}, ${row.metric}, ${row.threat.norm} ≤ ${row.threat.epsilon}`, model: row.model, attack: row.attack, sample: run.samples.sample[index], value, metric: row.metric, similarity: row.direction === "higher" });
   });
   return result;
 }

@@ -55,6 +55,7 @@ const COLUMNS: Column<Row>[] = [
   { name: "model", text: (row) => row.model },
   { name: "attack", text: (row) => row.attack },
   { name: "value", help: "mean over samples with its 95 % interval", text: (row) => `${number(row.mean)} [${number(row.low)}, ${number(row.high)}]`, value: (row) => row.mean },
+  { name: "random", help: "the worst of random points on the surface of the same ball; ⚠ where it harms more than the attack", text: (row) => (row.random ? `${number(row.random.mean)}${row.beaten_by ? " ⚠" : ""}` : "–"), value: (row) => row.random?.mean },
   { name: "chance", help: "what a map in random order scores", text: (row) => (row.chance != null && !row.chance_is_exact ? "~" : "") + number(row.chance), value: (row) => row.chance },
   { name: "between", help: "what clean maps of different samples score", text: (row) => number(row.between), value: (row) => row.between },
   { name: "same class", help: "what clean maps of different samples of one class score", text: (row) => number(row.between_same_class), value: (row) => row.between_same_class },
@@ -68,6 +69,15 @@ const COLUMNS: Column<Row>[] = [
   { name: "evaluations", help: "gradient evaluations a sample, on average: an attack stops where nothing is left to break", text: (row) => row.evaluations.toFixed(0), value: (row) => row.evaluations },
   { name: "n", help: "samples", text: (row) => String(row.count), value: (row) => row.count },
 ];
+
+// What must not be read as robustness.
+function weakAttacks(rows: Row[]): HTMLElement[] {
+  const warning = (text: string) => h("p", { class: "warning" }, text);
+  return rows.flatMap((row) => [
+    ...(row.beaten_by ? [warning(`${row.attack} on ${row.model}: ${row.beaten_by} harms more. Do not read this row as robustness.`)] : []),
+    ...(row.no_gradient?.samples ? [warning(`${row.attack} on ${row.model}: no gradient to follow in ${row.no_gradient.samples} samples (${row.no_gradient.not_finite} not finite); there it could not look.`)] : []),
+  ]);
+}
 
 // Attacks are only comparable at what they were allowed to spend: what the sample that held out longest took, where one did.
 const UNEQUAL = 1.5;
@@ -83,7 +93,7 @@ function unequalBudgets(rows: Row[]): HTMLElement | null {
 export function levels(run: Run): HTMLElement {
   const parts: HTMLElement[] = [];
   for (const [title, rows] of groupBy(run.results.rows, (row) => `${row.dataset}: ${row.explainer}, ${row.threat.norm} ≤ ${row.threat.epsilon}, ${row.metric}`)) {
-    parts.push(h("h3", {}, title), levelChart(rows), table(COLUMNS.filter((column) => !column.value || rows.some((row) => column.value!(row) != null)), rows));
+    parts.push(h("h3", {}, title), levelChart(rows), table(COLUMNS.filter((column) => !column.value || rows.some((row) => column.value!(row) != null)), rows), ...weakAttacks(rows));
     const unequal = unequalBudgets(rows);
     if (unequal) parts.push(unequal);
     const mostTied = Math.max(...rows.map(tied));

@@ -1,4 +1,5 @@
 import css from "./style.css?inline";
+import { components } from "./components";
 import { isExperiment, readRuns, type Run } from "./data";
 import { distribution } from "./distribution";
 import { h } from "./dom";
@@ -12,7 +13,7 @@ import { worst } from "./worst";
 function page(run: Run): HTMLElement {
   return h("main", {}, h("header", {}, h("h1", {}, run.results.title || "Holdfast audit"),
     h("p", {}, "Do these models' explanations hold when the input is nudged and the prediction stays?")),
-    summary(run), levels(run), measures(run), worst(run), distribution(run), facts(run),
+    summary(run), levels(run), components(run), measures(run), worst(run), distribution(run), facts(run),
     h("footer", {}, `Made by Holdfast ${(run.manifest as Record<string, unknown>).holdfast ?? ""} from ${run.folder}.`));
 }
 

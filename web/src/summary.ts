@@ -11,7 +11,7 @@ function apart(value: number | null, limit: number): string {
 
 // What a row of a gate is about, in a few words.
 function gateSubject(run: Run, row: Gate["rows"][number]): string {
-  if (row.row !== undefined) return `${run.results.rows[row.row].model}, ${run.results.rows[row.row].attack}`;
+  if (row.row !== undefined) return `${run.results.rows[row.row].model}, ${run.results.rows[row.row].attack}, epsilon ${run.results.rows[row.row].threat.epsilon}`;
   const measured = row.measure === undefined ? undefined : run.results.measures?.[row.measure];
   return measured ? `${measured.model}, ${measured.measure}` : "";
 }
@@ -65,7 +65,7 @@ function verdict(rows: Row[]): HTMLElement {
 }
 
 export function summary(run: Run): HTMLElement {
-  const cards = [...groupBy(run.results.rows, (row) => `${row.dataset}: ${row.explainer}, ${row.metric}`)].map(([title, rows]) =>
+  const cards = [...groupBy(run.results.rows, (row) => `${row.dataset}: ${row.explainer}, ${row.metric}, ${row.threat.norm} ≤ ${row.threat.epsilon}`)].map(([title, rows]) =>
     h("article", { class: "card" }, h("h3", {}, title), verdict(rows)));
   const gates = run.results.gates.map((gate) =>
     h("li", { class: gate.met ? "met" : "missed" }, `${gate.met ? "met" : "not met"}: `, h("code", {}, gate.gate),

@@ -54,7 +54,7 @@ export function worst(run: Run): HTMLElement {
   const place = h("div", { class: "cards wide" });
   const choice = h("select", { "aria-label": "model and attack" }) as HTMLSelectElement;
   run.results.rows.forEach((row, index) => {
-    if (run.worst[index]?.length) choice.append(h("option", { value: String(index) }, `${row.dataset} · ${row.model} · ${row.explainer} · ${row.attack} · ${row.metric}`));
+    if (run.worst[index]?.length) choice.append(h("option", { value: String(index) }, `${row.dataset} · ${row.model} · ${row.explainer} · ${row.attack} ${row.threat.norm} ≤ ${row.threat.epsilon} · ${row.metric}`));
   });
   const show = () => {
     const index = Number(choice.value);

@@ -54,6 +54,21 @@ architecture = "cnn_small"
 epochs = 1
 `;
 
+const ENSEMBLE = `
+samples = 8
+attacks = ["er(steps=1,step_size=0.0001)", "gauntlet(effort=light)"]
+metrics = ["top_k(k=3)"]
+[threat]
+epsilon = [0.25, 0.5]
+[[dataset]]
+name = "synthetic(samples=100)"
+[[model]]
+name = "net"
+architecture = "mlp(hidden=8)"
+[model.train]
+epochs = 3
+`;
+
 // Two classes of pictures: bright at the left or at the right.
 function writeImages(folder) {
   const side = 28;
@@ -185,6 +200,25 @@ describe("report", { skip }, () => {
     await page.locator(".chart svg path[aria-roledescription='point'], .chart svg .mark-symbol path").first().hover();
     await page.waitForSelector(".tooltip");
     assert.match(await page.locator(".tooltip").textContent(), /chance/);
+    await page.close();
+  });
+
+  it("says who found what in an ensemble, and which attack random points beat", async () => {
+    writeFileSync(path.join(folder, "ensemble.toml"), ENSEMBLE);
+    holdfast("audit", "ensemble.toml", "--out", "ensemble");
+    const rows = JSON.parse(readFileSync(path.join(folder, "ensemble", "results.json"), "utf8")).rows;
+    const { page } = await open("ensemble/report.html");
+    const section = page.locator("section", { has: page.locator("h2", { hasText: "Who found what" }) });
+    const parts = rows.flatMap((row) => row.components ?? []);
+    assert.ok(parts.length > 3);
+    assert.equal(await section.locator("tbody tr").count(), parts.length);
+    for (const part of parts) assert.ok(await section.locator("tr", { hasText: part.name }).count() > 0, part.name);
+    assert.doesNotMatch((await section.locator("tbody tr td:last-child").allTextContents()).join(), /–/, "seconds are missing");
+    assert.equal(await section.locator("p", { hasText: "in the last fifth of the work" }).count(), 2, "one for each epsilon");
+    const beaten = rows.filter((row) => row.beaten_by);
+    assert.ok(beaten.length > 0);
+    assert.equal(await page.locator(".warning", { hasText: "harms more. Do not read this row as robustness" }).count(), beaten.length);
+    await keep(page, "report-ensemble.png");
     await page.close();
   });
 

@@ -24,9 +24,9 @@ struct Trial {
   std::vector<std::string> explainers{"saliency"};
   std::vector<std::string> attacks{"er"};
   std::vector<std::string> metrics{"top_k(k=8)"};
-  std::vector<std::string> measures = {};  // of the model around each sample, with the threat's epsilon where they name none
+  std::vector<std::string> measures = {};  // of the model around each sample, with the largest epsilon where they name none
   Norm norm = Norm::kL2;
-  double epsilon = 1.0;
+  std::vector<double> epsilons{1.0};  // rising: a row each, which starts where the one before ended
   std::optional<std::pair<double, double>> box;
   ThreatOptions threat = {};
   Select select = Select::kWorst;

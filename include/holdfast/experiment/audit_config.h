@@ -13,7 +13,7 @@
 //     select = "worst"                           # or "last", the papers' rule
 //     [threat]
 //     norm = "l2"                                # l2 | linf | l1
-//     epsilon = 0.5
+//     epsilon = 0.5                              # or "8/255"; several, [0.1, 0.5]: each starts where the one before ended
 //     box = [0, 1]                               # optional
 //     valid = true                               # tables: only valid rows; default false
 //     tolerance = 0.05                           # of the predicted class's probability; default: none

@@ -12,6 +12,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/attack/attack.h"
+#include "holdfast/attack/verify.h"
 #include "holdfast/core/progress.h"
 #include "holdfast/experiment/explain_all.h"
 #include "holdfast/metric/levels.h"
@@ -43,10 +44,8 @@ struct CellResult {
   at::Tensor logits, moved_logits;         // [B, classes]
   std::vector<SampleOutcome> samples;
   std::vector<ComponentCost> components;  // of an ensemble, all tiles together
+  Verification verified;                  // of run_cell's results
 };
-
-// Of an ensemble's components: name, share of the samples it won, evaluations a sample; empty for other attacks.
-Json components_json(const CellResult& result);
 
 // Where finished tiles lie: one safetensors file each in `folder`.
 class TileStore {

@@ -17,6 +17,14 @@ std::string tied_cell(double clean, double perturbed);
 // Columns padded to their widest cell (in characters, not bytes); columns of numbers are aligned to the right.
 std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 
+// Whether some dataset of these rows of results.json was attacked with more than one; and ", epsilon 0.5" of a row where so.
+bool has_several_epsilons(const Json& rows);
+std::string epsilon_words(const Json& rows, const Json& row);
+
+// Who found what in ensembles, what it cost, and whether more work would find more: of rows of results.json, or result.json of an
+// attack; columns that tell rows apart where there are several. Empty when none is an ensemble.
+std::string components_table(const Json& rows);
+
 // results.json as the tables that `audit` prints: values with interval and levels, top sets; measures; models
 // compared; then the gates.
 std::string results_table(const Json& results);

@@ -1,0 +1,34 @@
+// What the outcomes of a cell's samples come to: for result.json, results.json and warnings.
+#pragma once
+
+#include <string>
+
+#include "holdfast/core/json.h"
+#include "holdfast/experiment/cell.h"
+
+namespace holdfast {
+
+// Of an ensemble's components: name, share of the samples it won, evaluations a sample; empty for other attacks.
+Json components_json(const CellResult& result);
+
+// How far an ensemble's values still moved in the last fifth of the work, mean over the samples that are defined; NaN where none
+// is, and for other attacks.
+double mean_late_gain(const CellResult& result);
+// Whether that is at most a hundredth of the metric's range; of the mean value, for metrics without an end.
+bool has_converged(const CellResult& result, const Metric& metric);
+
+// {"components", "late_gain", "converged"}; the last two null where late gains are undefined. Empty without components.
+Json ensemble_json(const CellResult& result, const Metric& metric);
+
+// {"samples", "share"}: samples that met points of another class on the way.
+Json flips_json(const CellResult& result);
+
+// {"samples", "not_finite"}: samples in which the attack never found a gradient to follow; those of them where it was not finite.
+Json no_gradient_json(const CellResult& result);
+// Such samples look robust and are not.
+void warn_of_no_gradient(const CellResult& result, const std::string& attack);
+
+// What the verifier found (attack/verify.h).
+Json to_json(const Verification& verified);
+
+}  // namespace holdfast

@@ -1,0 +1,95 @@
+#include "holdfast/experiment/cell_facts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "holdfast/core/log.h"
+#include "holdfast/core/words.h"
+
+namespace holdfast {
+namespace {
+
+// Of the metric's range.
+constexpr double kConverged = 0.01;
+
+template <class Has>
+std::int64_t count_samples(const CellResult& result, Has has) {
+  return std::count_if(result.samples.begin(), result.samples.end(), has);
+}
+
+bool never_followed(const SampleOutcome& sample) {
+  return sample.followed == 0 && sample.no_gradient > 0;
+}
+
+// Of the numbers that are defined; NaN where none is.
+template <class Number>
+double defined_mean_of(const CellResult& result, Number number) {
+  double sum = 0;
+  std::int64_t count = 0;
+  for (const SampleOutcome& sample : result.samples) {
+    if (std::isnan(number(sample))) continue;
+    sum += number(sample);
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : std::nan("");
+}
+
+}  // namespace
+
+Json components_json(const CellResult& result) {
+  Json components = Json::array();
+  const auto samples = static_cast<double>(result.samples.size());
+  for (const ComponentCost& component : result.components) {
+    const auto won = count_samples(result, [&](const SampleOutcome& sample) { return sample.component == component.name; });
+    components.push_back({{"name", component.name},
+                          {"won", static_cast<double>(won) / samples},
+                          {"evaluations", static_cast<double>(component.evaluations) / samples}});
+  }
+  return components;
+}
+
+double mean_late_gain(const CellResult& result) {
+  return defined_mean_of(result, [](const SampleOutcome& sample) { return sample.late_gain; });
+}
+
+bool has_converged(const CellResult& result, const Metric& metric) {
+  const double range = std::abs(metric.perfect() - metric.floor());
+  const double scale =
+      std::isfinite(range) ? range : std::abs(defined_mean_of(result, [](const SampleOutcome& sample) { return sample.value; }));
+  return mean_late_gain(result) <= kConverged * scale;
+}
+
+Json ensemble_json(const CellResult& result, const Metric& metric) {
+  if (result.components.empty()) return Json::object();
+  const double late = mean_late_gain(result);
+  return {{"components", components_json(result)},
+          {"late_gain", std::isnan(late) ? Json() : Json(late)},
+          {"converged", std::isnan(late) ? Json() : Json(has_converged(result, metric))}};
+}
+
+Json flips_json(const CellResult& result) {
+  const auto flipped = count_samples(result, [](const SampleOutcome& sample) { return sample.label_flips > 0; });
+  return {{"samples", flipped}, {"share", static_cast<double>(flipped) / static_cast<double>(result.samples.size())}};
+}
+
+Json no_gradient_json(const CellResult& result) {
+  const auto broken = [](const SampleOutcome& sample) { return never_followed(sample) && sample.non_finite > 0; };
+  return {{"samples", count_samples(result, never_followed)}, {"not_finite", count_samples(result, broken)}};
+}
+
+void warn_of_no_gradient(const CellResult& result, const std::string& attack) {
+  const Json none = no_gradient_json(result);
+  if (none.at("samples") == 0) return;
+  log_warning("{}: no gradient to follow in {} of {} ({} not finite); there it found nothing because it could not look", attack,
+              none.at("samples").get<std::int64_t>(), counted(std::ssize(result.samples), "sample"),
+              none.at("not_finite").get<std::int64_t>());
+}
+
+Json to_json(const Verification& verified) {
+  return {{"moved", verified.moved},
+          {"largest_distance", verified.largest_distance},
+          {"smallest_margin", verified.smallest_margin},
+          {"in_double", verified.in_double}};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,43 @@
+// Who found what in ensembles of attacks, what it cost, and whether more work would find more.
+import type { Row, Run } from "./data";
+import { h, number, percent } from "./dom";
+import { table, type Column } from "./table";
+
+interface Line {
+  row: Row;
+  component: string;
+  won: number;
+  evaluations: number;
+  seconds: number | undefined;
+}
+
+const COLUMNS: Column<Line>[] = [
+  { name: "dataset", text: (line) => line.row.dataset },
+  { name: "model", text: (line) => line.row.model },
+  { name: "explainer", text: (line) => line.row.explainer },
+  { name: "attack", text: (line) => line.row.attack },
+  { name: "metric", text: (line) => line.row.metric },
+  { name: "epsilon", text: (line) => String(line.row.threat.epsilon), value: (line) => line.row.threat.epsilon },
+  { name: "component", text: (line) => line.component },
+  { name: "won", help: "samples whose worst point it found", text: (line) => percent(line.won), value: (line) => line.won },
+  { name: "evaluations", help: "gradient evaluations a sample", text: (line) => line.evaluations.toFixed(0), value: (line) => line.evaluations },
+  { name: "seconds", help: "all samples together", text: (line) => (line.seconds === undefined ? "–" : line.seconds.toFixed(1)), value: (line) => line.seconds },
+];
+
+function lateGain(row: Row): HTMLElement | null {
+  if (row.late_gain == null) return null;
+  return h("p", { class: row.converged ? "note" : "warning" },
+    `${row.model}, ${row.explainer}, ${row.metric}, epsilon ${row.threat.epsilon}: moved by ${number(row.late_gain, 4)} in the last fifth of the work, ${row.converged ? "converged" : "so that more effort will find more"}.`);
+}
+
+export function components(run: Run): HTMLElement | null {
+  const seconds = (run.manifest.components ?? []) as { row: number; name: string; seconds: number }[];
+  const lines = run.results.rows.flatMap((row, index) => (row.components ?? []).map((part) => ({
+    row, component: part.name, won: part.won, evaluations: part.evaluations,
+    seconds: seconds.find((time) => time.row === index && time.name === part.name)?.seconds,
+  })));
+  if (!lines.length) return null;
+  return h("section", {}, h("h2", {}, "Who found what"),
+    h("p", {}, "An ensemble keeps the worst point that any of its components finds."), table(COLUMNS, lines),
+    ...run.results.rows.filter((row) => row.components?.length).map(lateGain));
+}
