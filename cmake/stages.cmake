@@ -42,6 +42,8 @@ function(holdfast_stage stage)
     add_library(holdfast_${stage} STATIC ${torch_sources})
     holdfast_settings(holdfast_${stage})
     holdfast_together(holdfast_${stage})
+    # tests/docs links copies of these in their place, so each is an object of its own.
+    set_source_files_properties(register.cpp architectures.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     holdfast_use_torch(holdfast_${stage})
     target_link_libraries(holdfast_${stage} PUBLIC ${own} ${earlier})
     list(APPEND own holdfast_${stage})
