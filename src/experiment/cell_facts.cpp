@@ -80,9 +80,8 @@ Json no_gradient_json(const CellResult& result) {
 void warn_of_no_gradient(const CellResult& result, const std::string& attack) {
   const Json none = no_gradient_json(result);
   if (none.at("samples") == 0) return;
-  log_warning("{}: no gradient to follow in {} of {} ({} not finite); there it found nothing because it could not look", attack,
-              none.at("samples").get<std::int64_t>(), counted(std::ssize(result.samples), "sample"),
-              none.at("not_finite").get<std::int64_t>());
+  log_warning("{}: no gradient to follow in {} of {} ({} not finite)", attack, none.at("samples").get<std::int64_t>(),
+              counted(std::ssize(result.samples), "sample"), none.at("not_finite").get<std::int64_t>());
 }
 
 Json to_json(const Verification& verified) {

@@ -226,8 +226,8 @@ std::string warning_lines(const Json& results) {
                     row.at("metric").get<std::string>(), epsilon_words(results.at("rows"), row));
     const std::int64_t stuck = row.contains("no_gradient") ? row.at("no_gradient").at("samples").get<std::int64_t>() : 0;
     if (stuck > 0)
-      text += fmt::format("warning: {}: no gradient to follow in {} ({} not finite); there it could not look\n", subject,
-                          counted(stuck, "sample"), row.at("no_gradient").at("not_finite").get<std::int64_t>());
+      text += fmt::format("warning: {}: no gradient to follow in {} ({} not finite)\n", subject, counted(stuck, "sample"),
+                          row.at("no_gradient").at("not_finite").get<std::int64_t>());
     if (!row.contains("beaten_by") || row.at("beaten_by").is_null()) continue;
     text += fmt::format("warning: {}: {} harms more; do not read this row as robustness\n", subject,
                         row.at("beaten_by").get<std::string>());

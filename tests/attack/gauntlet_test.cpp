@@ -148,6 +148,23 @@ TEST(Gauntlet, WorksWithoutGradients) {
   EXPECT_LT(mean_value(result), 0.95);
 }
 
+// Layers that are not known cannot be smoothed: most gradients of the explanation are of no use, the searches must make up for
+// it.
+TEST(Gauntlet, IsNotWeakerThanRandomPointsOfTheSameCostOnAnOpaqueNetwork) {
+  AttackCase test = table_case(0.6);
+  const Network network = *test.model->network();
+  test.model = make_model([network](const at::Tensor& x) { return network.logits(x); }, Capabilities{.layers = false}, at::kCPU);
+  for (const char* explainer : {"saliency", "saliency(target=logit)"}) {
+    test.explainer = explainer;
+    const AttackResult result = test.run("gauntlet(effort=light)");
+    std::int64_t most = 0;
+    for (const SampleOutcome& sample : result.samples) most = std::max(most, sample.evaluations);
+    EXPECT_GT(most, 5000);
+    const double random = mean_value(test.run(fmt::format("random(samples={},from=sphere)", most)));
+    EXPECT_LE(mean_value(result), random + 0.01) << explainer;  // up to chance
+  }
+}
+
 // What it aims at is what falls: each metric is lower under its own attack than under that of another one.
 TEST(Gauntlet, AimsAtTheMetricThatIsAskedFor) {
   AttackCase test;

@@ -83,8 +83,9 @@ TEST(ResultsTable, NamesTheEpsilonWhereThereAreSeveral) {
     {"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "c", "threat": {"epsilon": 0.75}, "mean": 0.5,
      "low": 0.4, "high": 0.6, "beaten_by": "random"}],
     "gates": [{"gate": "c>=1", "limit": 1.0, "met": false, "rows": [{"row": 1, "value": 0.5, "met": false}]}]})json");
-  EXPECT_THAT(results_table(results), ::testing::AllOf(::testing::HasSubstr("  epsilon  "), ::testing::HasSubstr("er on m, c, epsilon 0.75:"),
-                                                       ::testing::HasSubstr("m, e, er, epsilon 0.75: 0.5000\n")));
+  EXPECT_THAT(results_table(results),
+              ::testing::AllOf(::testing::HasSubstr("  epsilon  "), ::testing::HasSubstr("er on m, c, epsilon 0.75:"),
+                               ::testing::HasSubstr("m, e, er, epsilon 0.75: 0.5000\n")));
   results["rows"][0]["threat"]["epsilon"] = 0.75;
   EXPECT_THAT(results_table(results), ::testing::Not(::testing::HasSubstr("epsilon")));
 }

@@ -75,7 +75,7 @@ function weakAttacks(rows: Row[]): HTMLElement[] {
   const warning = (text: string) => h("p", { class: "warning" }, text);
   return rows.flatMap((row) => [
     ...(row.beaten_by ? [warning(`${row.attack} on ${row.model}: ${row.beaten_by} harms more. Do not read this row as robustness.`)] : []),
-    ...(row.no_gradient?.samples ? [warning(`${row.attack} on ${row.model}: no gradient to follow in ${row.no_gradient.samples} samples (${row.no_gradient.not_finite} not finite); there it could not look.`)] : []),
+    ...(row.no_gradient?.samples ? [warning(`${row.attack} on ${row.model}: no gradient to follow in ${row.no_gradient.samples} samples (${row.no_gradient.not_finite} not finite).`)] : []),
   ]);
 }
 

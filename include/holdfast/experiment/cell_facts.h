@@ -25,7 +25,7 @@ Json flips_json(const CellResult& result);
 
 // {"samples", "not_finite"}: samples in which the attack never found a gradient to follow; those of them where it was not finite.
 Json no_gradient_json(const CellResult& result);
-// Such samples look robust and are not.
+// Such samples may look robust because nothing was followed.
 void warn_of_no_gradient(const CellResult& result, const std::string& attack);
 
 // What the verifier found (attack/verify.h).

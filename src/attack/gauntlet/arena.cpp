@@ -19,8 +19,8 @@ namespace {
 constexpr std::int64_t kSmall = 256;
 // Explainers that need at least so many passes for a map are costly: large samples get half the walks.
 constexpr std::int64_t kCostly = 10;
-// Passes that the searches of a small and of a large sample get where there are no gradients, about what walks cost; and the
-// fewest and most points that is, whatever one costs.
+// Passes that the searches of a small and of a large sample get where walks are blind, about what walks cost; and the fewest and
+// most points that is, whatever one costs.
 constexpr std::int64_t kSmallPasses = 30000, kSmallFewest = 700, kLargePasses = 15000, kLargeFewest = 60, kLargeMost = 3000;
 // Rows that the scales of layers are read off.
 constexpr std::int64_t kReference = 32;
@@ -105,6 +105,7 @@ Arena::Arena(const AttackTask& the_task, Ledger& the_ledger, const Explanation& 
       features(the_task.schema.layout.features()),
       k(attacked_top(the_task)),
       gradients(has_gradients(the_task)),
+      blind(!gradients || the_task.model.network() == nullptr),
       small(is_small(the_task)),
       top(mask_of(the_task, the_clean, k, 0)),
       near(aim.radius > 0 ? mask_of(the_task, the_clean, k, aim.radius) : top),

@@ -28,8 +28,9 @@ class Arena {
   const Aim aim;
   const std::int64_t features;
   const std::int64_t k;  // size of the top that is attacked; a quarter of the features for metrics of whole maps
-  // Whether a walk can follow gradients of the explanation.
-  const bool gradients;
+  // Whether a walk can follow gradients of the explanation; and whether there are none or they may be of no use, because kinks
+  // of layers that are not known cannot be smoothed: then searches are what is left.
+  const bool gradients, blind;
   // Whether samples are small: then many short walks are worth more than a few long ones.
   const bool small;
   // [B, features] in the maps' type: 1 on the clean top set; 1 on it and all within the metric's radius of it.
@@ -39,7 +40,7 @@ class Arena {
   Ledger::Owners rows(std::int64_t times = 1) const;
   // How often something is done that is done `standard` times at standard effort; at least once.
   std::int64_t scaled(std::int64_t standard) const;
-  // Points that searches judge where no walk can be made: together they cost what the walks would have.
+  // Points that searches judge where walks are blind: together they cost what walks do.
   std::int64_t searched_points() const;
   // Rows of a tensor [B, ...].
   static at::Tensor rows_of(const at::Tensor& tensor, const Ledger::Owners& owners);

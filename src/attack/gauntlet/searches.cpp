@@ -1,10 +1,10 @@
 // Searches that need no gradient: for explainers and models that have none, and from the best point of those that do.
-//     random       points of the ball; without gradients of its surface, and in linf also its corners
+//     random       points of the ball; where walks are blind of its surface, and in linf also its corners
 //     evolution    Gaussian moves around the best point, narrower with every generation; polishes what walks found
-//     drift        without gradients: moves along the surface, of which those that harm no less are taken
+//     drift        where walks are blind: moves along the surface, of which those that harm no less are taken
 //     square       squares of an image moved to a corner of the ball, smaller with time; kept where they harm
 // Metrics of sets are constant almost everywhere: a search that moves only where it gains stands still, and at equal cost loses
-// to random points; one that also takes moves that change nothing beats them (drift, and square where there are no walks).
+// to random points; one that also takes moves that change nothing beats them (drift, and square where walks are blind).
 // Square search after Andriushchenko et al., "Square Attack", ECCV 2020, with the metric in place of the loss.
 #include <algorithm>
 #include <cmath>
@@ -46,8 +46,8 @@ class RandomPoints final : public Component {
   bool fits(const Arena&) const override { return true; }
 
   void run(Arena& arena) override {
-    const std::int64_t points = arena.gradients ? arena.scaled(arena.small ? kSmall : kLarge)
-                                                : std::llround(kShare * static_cast<double>(arena.searched_points()));
+    const std::int64_t points = !arena.blind ? arena.scaled(arena.small ? kSmall : kLarge)
+                                             : std::llround(kShare * static_cast<double>(arena.searched_points()));
     for (std::int64_t i = 0; i < points; ++i) {
       const Ledger::Owners owners = arena.rows();
       if (owners.empty()) return;
@@ -64,9 +64,9 @@ class RandomPoints final : public Component {
     const ThreatModel& threat = arena.task.threat;
     const std::uint64_t seed = derived_seed(arena.task.seed, "gauntlet.random", static_cast<std::uint64_t>(number));
     const bool odd = number % 2 == 1;
-    if (!arena.gradients && odd && threat.norm == Norm::kLinf)
+    if (arena.blind && odd && threat.norm == Norm::kLinf)
       return threat.project(clean + threat.epsilon * draw_signs(clean, ids, seed), clean);
-    return draw_points(threat, clean, ids, seed, /*on_sphere=*/odd || !arena.gradients);
+    return draw_points(threat, clean, ids, seed, /*on_sphere=*/odd || arena.blind);
   }
 };
 
@@ -104,27 +104,38 @@ class Drift final : public Component {
   std::string name() const override { return "drift"; }
   // Large images have squares.
   bool fits(const Arena& arena) const override {
-    return !arena.gradients && (arena.small || arena.task.schema.layout.kind != Layout::Kind::kGrid);
+    return arena.blind && (arena.small || arena.task.schema.layout.kind != Layout::Kind::kGrid);
   }
 
   void run(Arena& arena) override {
     const std::int64_t points = std::llround(kShare * static_cast<double>(arena.searched_points()));
-    const std::int64_t generations = std::max<std::int64_t>(1, points / kChildren);
+    const std::int64_t rounds = std::clamp<std::int64_t>(points / kRound, 1, kMostRounds);
+    const std::int64_t generations = std::max<std::int64_t>(1, points / (kChildren * rounds));
+    for (std::int64_t round = 0; round < rounds; ++round) wander(arena, round, generations);
+  }
+
+ private:
+  static constexpr std::int64_t kChildren = 5, kRound = 1500, kMostRounds = 8;
+  static constexpr double kShare = 0.7, kWidest = 1, kNarrowest = 0.2;
+
+  // From the best points, every other round from anywhere on the surface: other points may lie beyond worse ones.
+  static void wander(Arena& arena, std::int64_t round, std::int64_t generations) {
+    const AttackTask& task = arena.task;
     Stand stand(arena);
+    if (round % 2 == 1) {
+      const std::uint64_t seed = derived_seed(task.seed, "gauntlet.drift start", static_cast<std::uint64_t>(round));
+      stand.put(draw_points(task.threat, task.inputs, task.sample_ids, seed, /*on_sphere=*/true));
+    }
     for (std::int64_t i = 0; i < generations; ++i) {
       const Ledger::Owners owners = arena.rows(kChildren);
       if (owners.empty()) return;
       const double way = static_cast<double>(i) / static_cast<double>(generations);
-      const double width = arena.task.threat.epsilon * kWidest * std::pow(kNarrowest / kWidest, way);
-      const at::Tensor points_there = moved(arena, stand, owners, width, i);
-      arena.judge(points_there, owners);
-      stand.move(points_there, arena.harm(), owners);
+      const double width = task.threat.epsilon * kWidest * std::pow(kNarrowest / kWidest, way);
+      const at::Tensor points = moved(arena, stand, owners, width, round * generations + i);
+      arena.judge(points, owners);
+      stand.move(points, arena.harm(), owners);
     }
   }
-
- private:
-  static constexpr std::int64_t kChildren = 5;
-  static constexpr double kShare = 0.7, kWidest = 1, kNarrowest = 0.2;
 
   // Onto the surface, where the whole of epsilon is used; in linf elements are cut off one by one, many at a corner.
   static at::Tensor moved(Arena& arena, const Stand& stand, const Ledger::Owners& owners, double width, std::int64_t generation) {
@@ -149,14 +160,14 @@ class Square final : public Component {
   bool fits(const Arena& arena) const override { return arena.task.schema.layout.kind == Layout::Kind::kGrid && !arena.small; }
 
   void run(Arena& arena) override {
-    // With gradients this polishes what walks found; without, it is the attack.
+    // This polishes what walks found; where they are blind, it is the attack.
     const std::int64_t tries =
-        arena.gradients ? arena.scaled(kPolish) : std::llround(kShare * static_cast<double>(arena.searched_points()));
+        !arena.blind ? arena.scaled(kPolish) : std::llround(kShare * static_cast<double>(arena.searched_points()));
     Stand stand(arena);
     for (std::int64_t i = 0; i < tries; ++i) {
       const Ledger::Owners owners = arena.rows();
       if (owners.empty()) return;
-      const at::Tensor from = arena.gradients ? Arena::rows_of(arena.ledger.best_points(), owners) : stand.at(owners);
+      const at::Tensor from = !arena.blind ? Arena::rows_of(arena.ledger.best_points(), owners) : stand.at(owners);
       const at::Tensor points = proposal(arena, from, owners, static_cast<double>(i) / static_cast<double>(tries), i);
       arena.judge(points, owners);
       stand.move(points, arena.harm(), owners);

@@ -16,6 +16,11 @@ Stand::Stand(const Arena& arena) : points_(arena.ledger.best_points()) {
   }
 }
 
+void Stand::put(at::Tensor points) {
+  points_ = std::move(points);
+  harm_.assign(harm_.size(), std::numeric_limits<double>::infinity());
+}
+
 void Stand::move(const at::Tensor& points, const std::vector<double>& harm, const Ledger::Owners& owners) {
   std::map<std::int64_t, std::int64_t> chosen;  // by sample
   for (std::size_t row = 0; row < owners.size(); ++row) {

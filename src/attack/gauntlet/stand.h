@@ -13,6 +13,8 @@ class Stand {
  public:
   explicit Stand(const Arena& arena);  // at the best points so far
 
+  // To these points, one for each sample of the task, whatever they harm.
+  void put(at::Tensor points);
   at::Tensor at(const Ledger::Owners& owners) const { return Arena::rows_of(points_, owners); }
   // To the worst of a sample's rows, unless that harms less than where it stands. `harm` as Arena::harm().
   void move(const at::Tensor& points, const std::vector<double>& harm, const Ledger::Owners& owners);
