@@ -32,6 +32,16 @@ Config parse(const std::string& text, const std::vector<std::string>& overrides 
   return Config::parse(text, "audit.toml", overrides);
 }
 
+TEST(Config, NumbersMayBeQuotients) {
+  const Config config = Config::parse("a = \"8/255\"\nb = [0.5, \"1/4\"]\nc = \"1/0\"\nd = \"8\"\ne = \"1/2/3\"", "c.toml");
+  const ConfigTable root = config.root();
+  EXPECT_DOUBLE_EQ(root.real("a", std::nullopt), 8.0 / 255);
+  EXPECT_EQ(root.reals("b", std::nullopt), (std::vector<double>{0.5, 0.25}));
+  EXPECT_ERROR(root.real("c", std::nullopt), kUsage, "c must be a finite number, not '1/0'");
+  EXPECT_ERROR(root.real("d", std::nullopt), kUsage, "d must be a finite number, not '8'");
+  EXPECT_ERROR(root.real("e", std::nullopt), kUsage, "e must be a finite number, not '1/2/3'");
+}
+
 TEST(Config, GivesWhatTheFileSays) {
   const Config config = parse(kText);
   const ConfigTable root = config.root();

@@ -84,6 +84,29 @@ TEST(Occlusion, RanksWhereTheSoftmaxSaturates) {
   EXPECT_NEAR(explanation.maps[0][1].item<double>(), std::exp(-40), 1e-22);
 }
 
+TEST(Occlusion, CountsAPassForEachWindowAndOneForTheWhole) {
+  for (const char* call : {"occlusion(window=3,stride=2)", "occlusion(window=5,stride=5)"}) {
+    std::int64_t rows = 0;
+    const Network network = testing_support::conv_network({}, at::kDouble);
+    const auto model = make_model(
+        [&](const at::Tensor& x) {
+          rows += x.size(0);
+          return network.logits(x);
+        },
+        Capabilities{}, at::kCPU);
+    ExplainTask task = whole_task(*model, normal_tensor({1, 2, 5, 4}, 54, at::kDouble));
+    const Schema schema = Schema::of(Layout::grid(2, 5, 4));
+    task.schema = &schema;
+    rows = 0;
+    (void)explained(call, task);
+    EXPECT_EQ(explainers().make(call)->evaluations(schema), rows) << call;
+  }
+  Schema table = Schema::of(Layout::vector(6));
+  EXPECT_EQ(explainers().make("occlusion")->evaluations(table), 7);
+  table.groups = {{.name = "a", .columns = {0, 1, 2}}};
+  EXPECT_EQ(explainers().make("occlusion")->evaluations(table), 5) << "a group is replaced whole";
+}
+
 TEST(Occlusion, NeedsNoGradientsAndHasNone) {
   const auto blind = make_model([](const at::Tensor& x) { return x.detach() * 2; },
                                 Capabilities{.gradients = false, .double_backward = false}, at::kCPU);
