@@ -49,7 +49,8 @@ TEST(Zoo, TrainingMakesRankingsThicker) {
   for (const char* recipe :
        {"r2et(top_k=4,gap=0.02,curvature=0.03)", "r2et_mm(top_k=4,gap=0.02,curvature=0.03)", "r2et_no_h(top_k=4,gap=0.02)",
         "r2et_mm_no_h(top_k=4,gap=0.02)", "r2et_no_h(top_k=4,gap=0.02,activation=softplus)", "est_h(curvature=0.03)",
-        "pair_hinge(top_k=4)", "pair_hinge(top_k=4,activation=softplus,beta=5)", "sp"}) {
+        "pair_hinge(top_k=4,radius=1,hinge=0.3,between=0,gate=0)",
+        "pair_hinge(top_k=4,radius=1,hinge=0.3,between=0,gate=0,activation=softplus,beta=5)", "sp"}) {
     const Trained robust = trained(dataset, recipe);
     EXPECT_GT(robust.thickness, vanilla.thickness + 0.001) << recipe;
     EXPECT_GT(robust.auc, vanilla.auc - 0.03) << recipe;
@@ -68,6 +69,22 @@ TEST(Zoo, TrainingLowersWhatIsPenalised) {
     };
     EXPECT_LT(last_curvature(0.1), 0.7 * last_curvature(0)) << objective;
   }
+}
+
+// Each term by its own weight, the others off.
+TEST(Zoo, TrainingLowersEachTermOfThePairHinge) {
+  const Dataset dataset = load_dataset("synthetic(samples=1500)");
+  const auto last = [&](const std::string& weights, const std::string& term) {
+    const TrainResult result = train_network(dataset, of_recipe(fmt::format("pair_hinge(top_k=4,radius=0.5,{})", weights)));
+    for (const auto& [name, value] : result.history.back().parts) {
+      if (name == term) return value;
+    }
+    ADD_FAILURE() << "no term " << term;
+    return 0.0;
+  };
+  EXPECT_LT(last("hinge=0.3,between=0,gate=0", "hinge"), 0.7 * last("hinge=0,between=0,gate=0", "hinge"));
+  EXPECT_LT(last("hinge=0.3,between=0.3,gate=0", "between"), last("hinge=0.3,between=0,gate=0", "between") - 0.1);
+  EXPECT_LT(last("hinge=0,between=0,gate=0.3", "gate"), 0.7 * last("hinge=0,between=0,gate=0", "gate"));
 }
 
 }  // namespace
