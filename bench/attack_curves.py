@@ -86,7 +86,7 @@ def measure(arguments):
             out = Path(arguments.out) / f"attack-{index}-{attack.split('(')[0]}"
             subject = ["--model", f"{architecture}:{folder / 'model.safetensors'}", "--inputs", inputs]
             what = ["--explainer", model["explainer"], "--attack", attack, "--metric", model["metric"], *model["threat"]]
-            run(arguments, "attack", *subject, *what, "--trace", "--out", out)
+            run(arguments, "attack", *subject, *what, "--trace", "--no-random", "--out", out)
             samples = json.loads((out / "result.json").read_text())["samples"]
             most = max(sample["trace_evaluations"][-1] for sample in samples)
             places = sorted({round(10 ** (math.log10(most) * step / 60)) for step in range(61)})

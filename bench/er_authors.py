@@ -119,7 +119,7 @@ def attack_ours(folder, threads, run):
         "tile": SAMPLES // threads,
         "out": out,
     }
-    command = [PROGRAM, "attack", "--quiet"]
+    command = [PROGRAM, "attack", "--quiet", "--no-random"]
     for flag, value in flags.items():
         command += [f"--{flag}", str(value)]
     used = children_seconds()

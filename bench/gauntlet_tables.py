@@ -42,7 +42,9 @@ def attack(folder, name):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subject = ["--model", folder / "model.pt", "--inputs", folder / "inputs.npy"]
     what = ["--attack", name, "--norm", "l2", "--epsilon", "1", "--metric", "top_k(k=8)", "--threads", "1", "--quiet"]
-    subprocess.run([PROGRAM, "attack", *subject, *what, "--out", folder / "out"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [PROGRAM, "attack", *subject, *what, "--no-random", "--out", folder / "out"], check=True, stdout=subprocess.DEVNULL
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = json.loads((folder / "out" / "result.json").read_text())
     return result["metric"]["mean"], after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -99,7 +99,7 @@ def attack_ours(folder, name, model, inputs, explainer, attack, epsilon):
         "tile": len(inputs) // 2,
         "out": out,
     }
-    command = [PROGRAM, "attack", "--quiet"]
+    command = [PROGRAM, "attack", "--quiet", "--no-random"]
     for flag, value in flags.items():
         command += [f"--{flag}", str(value)]
     start = time.perf_counter()

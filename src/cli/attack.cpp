@@ -26,7 +26,7 @@ struct AttackCommand {
   SubjectFlags subject;
   AttackFlags attack;
   std::string out;
-  bool trace = false;
+  bool trace = false, no_random = false;
   bool json = false;
 };
 
@@ -238,7 +238,7 @@ void run(const AttackCommand& flags) {
     }
     start = one.result.perturbed;
     one.assessment = assess_result(task, one.result);
-    one.random = random_beside(task, one.result, flags.common.tiles());
+    if (!flags.no_random) one.random = random_beside(task, one.result, flags.common.tiles());
     one.json = result_json(flags, task, one.result, one.assessment, one.random);
     one.json["identity"] = identity;
     warn(task, one);
@@ -266,6 +266,7 @@ void add_attack(CLI::App& app, Outcome&) {
   flags->subject.add_to(*command, true);
   flags->attack.add_to(*command, true, false);
   command->add_flag("--trace", flags->trace, "Record the metric after every iteration");
+  command->add_flag("--no-random", flags->no_random, "Do not try random points beside the attack");
   command
       ->add_option("--out", flags->out,
                    "Folder for perturbed.npy, the attributions and result.json; schema.json too where a shape does not say what "
