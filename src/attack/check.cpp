@@ -21,7 +21,8 @@ void check_task(const AttackTask& task) {
 void check_differentiable(const AttackTask& task, const std::string& attack) {
   if (!task.explainer.is_differentiable())
     usage_error("{}: {} has no gradient to follow; use gauntlet or random", attack, task.explainer.name());
-  if (!task.model.capabilities().double_backward) usage_error("{}: the model cannot be differentiated twice; use gauntlet or random", attack);
+  if (!task.model.capabilities().double_backward)
+    usage_error("{}: the model cannot be differentiated twice; use gauntlet or random", attack);
 }
 
 std::int64_t top_count(const AttackTask& task, std::int64_t option, const std::string& attack, const char* option_name) {

@@ -53,7 +53,7 @@ struct SampleOutcome {
   double value = 0;              // the metric at the returned input
   std::int64_t first_swap = -1;  // iteration at which a feature first left the top k, -1: never (or no top k)
   std::int64_t label_flips = 0;  // iterates met whose predicted class had changed
-  std::int64_t evaluations = 0;  // gradient evaluations used: an explanation costs explainer.evaluations(), its pullback twice that
+  std::int64_t evaluations = 0;  // gradient evaluations: an explanation costs explainer.evaluations(), its pullback twice that
   std::int64_t iteration = 0;    // at which the returned input was found; 0: the clean input, or the task's start
   std::int64_t projections = 0;  // steps that left ball or box and were brought back
   std::int64_t non_finite = 0;   // iterates whose map or gradient was not finite, at a kink of the model

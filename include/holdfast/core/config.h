@@ -48,7 +48,8 @@ class Config {
   std::shared_ptr<State> state_;
 };
 
-// A table of the configuration. A number may be a quotient in quotes, "8/255". Getters with a default return it when the key is absent; getters without one throw.
+// A table of the configuration. A number may be a quotient in quotes, "8/255". Getters with a default return it when the key is
+// absent; getters without one throw.
 class ConfigTable {
  public:
   bool has(const std::string& key) const;
