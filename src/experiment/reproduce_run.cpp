@@ -3,6 +3,8 @@
 #include <chrono>
 #include <filesystem>
 
+#include <fmt/ranges.h>
+
 #include "holdfast/core/clock.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
@@ -123,6 +125,8 @@ Json run_experiment(const ReproduceOptions& options) {
                              .cells = options.cells.empty() ? options.folder + "/cells" : options.cells},
                             options.only);
   const ExperimentResult result = experiment->run(context);
+  if (!options.only.empty() && std::ranges::all_of(result.tables, [](const ResultTable& table) { return table.rows.empty(); }))
+    usage_error("--only {}: no dataset of {} begins so", fmt::join(options.only, ", "), experiment->name());
   // Written and read again, so that a run that is read later says the same.
   write_json(options.folder + "/results.json", results_json(options, experiment->name(), result, context.notes()));
 

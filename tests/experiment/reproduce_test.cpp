@@ -24,6 +24,24 @@ ExperimentContext context_in(const std::string& folder, int threads = 2) {
   return {Scale::kQuick, 0, threads, at::kCPU, {.run = folder, .models = folder + "/models", .cells = folder + "/cells"}};
 }
 
+TEST(ExperimentContext, OnlyTakesDatasetsThatBeginSo) {
+  const TempFolder folder;
+  const ExperimentContext all = context_in(folder.path());
+  const ExperimentContext some{Scale::kQuick, 0, 1, at::kCPU, {}, {"adult", "COMPAS, projected"}};
+  EXPECT_TRUE(all.wants("Bank, one-hot"));
+  EXPECT_TRUE(some.wants("Adult, one-hot"));
+  EXPECT_TRUE(some.wants("COMPAS, projected"));
+  EXPECT_FALSE(some.wants("COMPAS, one-hot"));
+  EXPECT_FALSE(some.wants("ADHD"));
+  EXPECT_EQ(some.notes().size(), 1U);
+}
+
+TEST(RunExperiment, RefusesOnlyDatasetsThatItDoesNotHave) {
+  const TempFolder folder;
+  const ReproduceOptions options{.experiment = "r2et/bounds", .threads = 1, .folder = folder / "run", .only = {"nonsense"}};
+  EXPECT_ERROR(run_experiment(options), kUsage, "begins so");
+}
+
 TEST(ExperimentContext, AFinishedCellIsNotComputedAgain) {
   const TempFolder folder;
   std::atomic<int> calls = 0;
