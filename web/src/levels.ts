@@ -55,7 +55,7 @@ const COLUMNS: Column<Row>[] = [
   { name: "model", text: (row) => row.model },
   { name: "attack", text: (row) => row.attack },
   { name: "value", help: "mean over samples with its 95 % interval", text: (row) => `${number(row.mean)} [${number(row.low)}, ${number(row.high)}]`, value: (row) => row.mean },
-  { name: "random", help: "the worst of random points on the surface of the same ball; ⚠ where it harms more than the attack", text: (row) => (row.random ? `${number(row.random.mean)}${row.beaten_by ? " ⚠" : ""}` : "–"), value: (row) => row.random?.mean },
+  { name: "random", help: "the worst of random points on the surface of the same ball; ⚠ where they are what harms more than the attack", text: (row) => (row.random ? `${number(row.random.mean)}${row.beaten_by === row.random.attack ? " ⚠" : ""}` : "–"), value: (row) => row.random?.mean },
   { name: "chance", help: "what a map in random order scores", text: (row) => (row.chance != null && !row.chance_is_exact ? "~" : "") + number(row.chance), value: (row) => row.chance },
   { name: "between", help: "what clean maps of different samples score", text: (row) => number(row.between), value: (row) => row.between },
   { name: "same class", help: "what clean maps of different samples of one class score", text: (row) => number(row.between_same_class), value: (row) => row.between_same_class },
