@@ -9,6 +9,7 @@
 #include "holdfast/experiment/cell_facts.h"
 #include "holdfast/measure/prediction.h"
 #include "holdfast/measure/proportion.h"
+#include "optional_json.h"
 #include "samples.h"
 
 namespace holdfast {
@@ -20,10 +21,6 @@ Json to_json(const Interval& interval) {
 
 // What rows share that can be held against each other.
 constexpr std::array kSubject{"dataset", "model", "explainer", "metric", "threat"};
-
-Json optional_json(const std::optional<double>& value) {
-  return value ? Json(*value) : Json();
-}
 
 double median(std::vector<double> values) {
   std::erase_if(values, [](double value) { return std::isnan(value); });

@@ -1,19 +1,22 @@
 // What an experiment's work goes through: datasets and cells, kept by their keys; trainings are in reproduce_train.cpp.
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include <fmt/ranges.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/folder_lock.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/progress.h"
 #include "holdfast/core/tensor.h"
-#include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/reproduce.h"
+#include "reproduce_shared.h"
 
 namespace holdfast {
 namespace {
@@ -32,6 +35,18 @@ Json read_kept(const std::string& path, const std::string& key) {
   const Json kept = read_json(path);
   if (kept.value("key", "") != key) input_error("{} is not what its name says; remove it and run again", path);
   return kept.at("value");
+}
+
+// False where another run computes it now: it holds the folder beside the file.
+bool computed(const Job& job, const std::string& path) {
+  const std::string working = path + ".working";
+  make_folders(working);
+  const std::optional<FolderLock> lock = FolderLock::if_free(working);
+  if (!lock) return false;
+  if (!file_exists(path)) write_json(path, {{"key", job.key}, {"value", job.compute()}});
+  std::error_code ignored;
+  std::filesystem::remove(working, ignored);
+  return true;
 }
 
 }  // namespace
@@ -87,10 +102,11 @@ std::vector<Json> ExperimentContext::compute(const std::string& label, const std
   }
   if (!missing.empty()) {
     Progress progress(label, static_cast<std::int64_t>(missing.size()), "cells");
-    for_each_tile(static_cast<std::int64_t>(missing.size()), 1, threads, [&](const Tile& tile) {
-      const Job& job = jobs[missing[static_cast<std::size_t>(tile.index)]];
-      write_json(path(job), {{"key", job.key}, {"value", job.compute()}});
+    for_each_shared(static_cast<std::int64_t>(missing.size()), threads, [&](std::int64_t i) {
+      const Job& job = jobs[missing[static_cast<std::size_t>(i)]];
+      if (!computed(job, path(job))) return false;
       progress.advance();
+      return true;
     });
     computed_ += static_cast<std::int64_t>(missing.size());
   }

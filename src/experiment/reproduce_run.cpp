@@ -12,13 +12,10 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/reproduce.h"
 #include "holdfast/experiment/run_folder.h"
+#include "optional_json.h"
 
 namespace holdfast {
 namespace {
-
-Json optional_json(const std::optional<double>& number) {
-  return number ? Json(*number) : Json();
-}
 
 Json table_json(const ResultTable& table) {
   Json rows = Json::array();

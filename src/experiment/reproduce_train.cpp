@@ -6,23 +6,19 @@
 // Runs that share a models folder share the work: a network's folder is locked while it is trained, others go on with the next
 // one and take it when it is there.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <optional>
-#include <thread>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/folder_lock.h"
-#include "holdfast/core/interrupt.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/progress.h"
-#include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/reproduce.h"
 #include "holdfast/train/train_many.h"
+#include "reproduce_shared.h"
 
 namespace holdfast {
 namespace {
@@ -162,21 +158,8 @@ void ExperimentContext::train_missing(const Dataset& dataset, const std::vector<
     if (progress) progress->advance();
     return true;
   };
-  std::mutex mutex;
-  std::vector<Stack> elsewhere;
-  const auto count = static_cast<std::int64_t>(groups.size());
-  for_each_tile(count, 1, threads, [&](const Tile& tile) {
-    const Stack& group = groups[static_cast<std::size_t>(tile.index)];
-    if (trained(group)) return;
-    const std::lock_guard guard(mutex);
-    elsewhere.push_back(group);
-  });
-  for (const Stack& group : elsewhere) {
-    while (!trained(group)) {
-      throw_if_interrupted();
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    }
-  }
+  for_each_shared(static_cast<std::int64_t>(groups.size()), threads,
+                  [&](std::int64_t i) { return trained(groups[static_cast<std::size_t>(i)]); });
 }
 
 }  // namespace holdfast

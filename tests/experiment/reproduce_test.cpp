@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <future>
 #include <optional>
+#include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "holdfast/core/files.h"
@@ -149,6 +151,30 @@ TEST(ExperimentContext, RunsThatShareAModelsFolderTrainANetworkOnce) {
   write_json(result, marked);
   others.reset();
   EXPECT_EQ(here.get()[0].result.kept_epoch, 17);
+}
+
+// Two runs at once, each slow: between them every cell is computed once, and both have all.
+TEST(ExperimentContext, RunsThatShareACellsFolderComputeACellOnce) {
+  const TempFolder folder;
+  std::atomic<int> calls = 0;
+  std::vector<Job> jobs;
+  for (int i = 0; i < 8; ++i) {
+    jobs.push_back({fmt::format("cell {}", i), [&calls, i] {
+                      ++calls;
+                      std::this_thread::sleep_for(std::chrono::milliseconds(40));
+                      return Json(i);
+                    }});
+  }
+  const auto run = [&] {
+    ExperimentContext context = context_in(folder.path());
+    return context.compute("cells", jobs);
+  };
+  auto one = std::async(std::launch::async, run), two = std::async(std::launch::async, run);
+  const std::vector<Json> expected{0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_EQ(one.get(), expected);
+  EXPECT_EQ(two.get(), expected);
+  EXPECT_EQ(calls, 8);
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "cells")) EXPECT_EQ(entry.path().extension(), ".json");
 }
 
 TEST(Experiments, AGroupThatIsNotKnownIsRefused) {

@@ -34,6 +34,14 @@ double validation_auc(const TrainedModel& trained) {
   return trained.result.validation ? trained.result.validation->auc.mean : std::nan("");
 }
 
+// P@k, where a map that is zero everywhere counts as lost: a network that explains nothing must not be chosen for it.
+double kept_share(const Json& cell) {
+  const std::vector<double> values = numbers(cell.at("metrics")[0].at("values"));
+  double sum = 0;
+  for (const double value : values) sum += std::isnan(value) ? 0 : value;
+  return sum / static_cast<double>(values.size());
+}
+
 // Chosen weights for each method, by kChoiceRule.
 std::vector<std::string> choose(ExperimentContext& context, const Setting& setting, const std::vector<const Method*>& methods,
                                 const std::shared_ptr<const ExperimentData>& data, Chooser chooser) {
@@ -73,7 +81,7 @@ std::vector<std::string> choose(ExperimentContext& context, const Setting& setti
   for (std::size_t i = 0; i < grid.size(); ++i) {
     const double area = validation_auc(trained[i + 1]);
     const bool within = area >= least;
-    const std::pair score(within, within ? defined_mean(numbers(cells[i].at("metrics")[0].at("values"))) : area);
+    const std::pair score(within, within ? kept_share(cells[i]) : area);
     if (score <= best[grid[i].method]) continue;
     best[grid[i].method] = score;
     chosen[grid[i].method] = grid[i].weights;

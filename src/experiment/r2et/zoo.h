@@ -89,7 +89,8 @@ CellSubject subject_of(const Setting& setting, const Member& member);
 std::string strong_attack(const ExperimentContext& context);
 
 // With which attack weights are chosen: the highest P@k on the validation samples among those whose AUC there is within kAucLoss
-// of Vanilla's, all trained for short_epochs with the first seed; the highest AUC where none is.
+// of Vanilla's, all trained for short_epochs with the first seed; the highest AUC where none is. A map that is zero everywhere
+// counts as 0.
 enum class Chooser { kEr, kGauntlet };
 inline constexpr double kAucLoss = 0.01;
 inline const char* const kChoiceRule =
