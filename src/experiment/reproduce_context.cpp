@@ -1,6 +1,7 @@
 // What an experiment's work goes through: datasets and cells, kept by their keys; trainings are in reproduce_train.cpp.
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include <fmt/ranges.h>
 
+#include "holdfast/core/clock.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/folder_lock.h"
@@ -16,6 +18,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/reproduce.h"
+#include "holdfast/experiment/run_folder.h"
 #include "reproduce_shared.h"
 
 namespace holdfast {
@@ -32,18 +35,22 @@ int threads_on(at::Device device, int asked) {
 }
 
 Json read_kept(const std::string& path, const std::string& key) {
-  const Json kept = read_json(path);
+  Json kept = read_json(path);
   if (kept.value("key", "") != key) input_error("{} is not what its name says; remove it and run again", path);
-  return kept.at("value");
+  return kept;
 }
 
 // False where another run computes it now: it holds the folder beside the file.
-bool computed(const Job& job, const std::string& path) {
+bool computed(const Job& job, const std::string& path, const std::string& machine) {
   const std::string working = path + ".working";
   make_folders(working);
   const std::optional<FolderLock> lock = FolderLock::if_free(working);
   if (!lock) return false;
-  if (!file_exists(path)) write_json(path, {{"key", job.key}, {"value", job.compute()}});
+  if (!file_exists(path)) {
+    const auto start = std::chrono::steady_clock::now();
+    const Json value = job.compute();
+    write_json(path, {{"key", job.key}, {"value", value}, {"on", machine}, {"seconds", seconds_since(start)}});
+  }
   std::error_code ignored;
   std::filesystem::remove(working, ignored);
   return true;
@@ -101,17 +108,23 @@ std::vector<Json> ExperimentContext::compute(const std::string& label, const std
     file_exists(path(jobs[i])) ? void(++cells_kept_) : missing.push_back(i);
   }
   if (!missing.empty()) {
+    const std::string machine = machine_in_words(device.str());
     Progress progress(label, static_cast<std::int64_t>(missing.size()), "cells");
     for_each_shared(static_cast<std::int64_t>(missing.size()), threads, [&](std::int64_t i) {
       const Job& job = jobs[missing[static_cast<std::size_t>(i)]];
-      if (!computed(job, path(job))) return false;
+      if (!computed(job, path(job), machine)) return false;
       progress.advance();
       return true;
     });
     computed_ += static_cast<std::int64_t>(missing.size());
   }
   std::vector<Json> results;
-  for (const Job& job : jobs) results.push_back(read_kept(path(job), job.key));
+  for (const Job& job : jobs) {
+    Json kept = read_kept(path(job), job.key);
+    Work& work = work_[kept.at("on")];
+    if (work.cells.insert(path(job)).second) work.seconds += kept.at("seconds").get<double>();
+    results.push_back(std::move(kept.at("value")));
+  }
   return results;
 }
 
@@ -146,7 +159,13 @@ Json ExperimentContext::facts() const {
   for (const auto& [key, data] : datasets_) {
     used.push_back({{"name", key}, {"samples", data ? Json(data->data.inputs.size(0)) : Json()}});
   }
+  Json work = Json::array();
+  for (const auto& [machine, done] : work_) {
+    work.push_back(
+        {{"on", machine}, {"networks", done.networks.size()}, {"cells", done.cells.size()}, {"seconds", done.seconds}});
+  }
   return {{"datasets", used},
+          {"work", work},
           {"models", {{"trained", trained_}, {"kept", models_kept_}}},
           {"cells", {{"computed", computed_}, {"kept", cells_kept_}}}};
 }

@@ -17,6 +17,7 @@
 #include "holdfast/core/progress.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/reproduce.h"
+#include "holdfast/experiment/run_folder.h"
 #include "holdfast/train/train_many.h"
 #include "reproduce_shared.h"
 
@@ -68,22 +69,28 @@ std::optional<PredictionQuality> read_quality(const Json& json) {
       .accuracy = interval(json.at("accuracy")), .auc = interval(json.at("auc")), .loss = number(json.at("loss"))};
 }
 
-void keep(const std::string& folder, const std::string& key, const TrainResult& result) {
-  make_folders(folder);
+void keep(const TrainOptions& options, const TrainResult& result) {
+  make_folders(options.folder);
   Json history = Json::array();
-  for (const EpochRecord& record : result.history) history.push_back(to_json(record));
-  save_network(folder + "/model.safetensors", result.network, result.architecture);
-  write_json(folder + "/result.json", {{"key", key},
-                                       {"kept_epoch", result.kept_epoch},
-                                       {"validation", quality_json(result.validation)},
-                                       {"test", quality_json(result.test)},
-                                       {"history", history}});
+  double seconds = 0;
+  for (const EpochRecord& record : result.history) {
+    history.push_back(to_json(record));
+    seconds += record.seconds;
+  }
+  save_network(options.folder + "/model.safetensors", result.network, result.architecture);
+  write_json(options.folder + "/result.json", {{"key", options.recipe},
+                                               {"on", machine_in_words(options.device.str())},
+                                               {"seconds", seconds},
+                                               {"kept_epoch", result.kept_epoch},
+                                               {"validation", quality_json(result.validation)},
+                                               {"test", quality_json(result.test)},
+                                               {"history", history}});
 }
 
 // As it was kept: a network that was just trained is read back too, so that both are the same.
-TrainResult read_kept(const std::string& folder, const TrainOptions& options) {
-  const Json json = read_json(folder + "/result.json");
-  const auto model = load_model(folder + "/model.safetensors");
+TrainResult read_kept(const TrainOptions& options) {
+  const Json json = read_json(options.folder + "/result.json");
+  const auto model = load_model(options.folder + "/model.safetensors");
   TrainResult result{.network = *model->network(),
                      .architecture = options.architecture,
                      .options = options,
@@ -128,7 +135,10 @@ std::vector<TrainedModel> ExperimentContext::train(const ExperimentData& data, s
   }
   train_missing(data.data, options, missing, label);
   for (std::size_t i = 0; i < options.size(); ++i) {
-    trained[i].result = read_kept(options[i].folder, options[i]);
+    trained[i].result = read_kept(options[i]);
+    const Json made = read_json(options[i].folder + "/result.json");
+    Work& work = work_[made.at("on")];
+    if (work.networks.insert(trained[i].file).second) work.seconds += made.at("seconds").get<double>();
     auto model = make_model(trained[i].result.network.to(device), data.data.schema.layout);
     model->set_name(options[i].recipe);
     trained[i].model = std::move(model);
@@ -153,7 +163,7 @@ void ExperimentContext::train_missing(const Dataset& dataset, const std::vector<
     if (!std::ranges::all_of(own, is_kept)) {
       const std::vector<TrainResult> results = group.size() > 1 ? train_many(dataset, own, 1, label + ", " + own.front().recipe)
                                                                 : std::vector<TrainResult>{train_network(dataset, own.front())};
-      for (std::size_t i = 0; i < own.size(); ++i) keep(own[i].folder, own[i].recipe, results[i]);
+      for (std::size_t i = 0; i < own.size(); ++i) keep(own[i], results[i]);
     }
     if (progress) progress->advance();
     return true;

@@ -140,6 +140,10 @@ Json machine_facts(int threads, const std::string& device) {
            {{"cpu", processor_name()}, {"cores", cores}, {"threads", threads > 0 ? threads : cores}, {"device", device}}}};
 }
 
+std::string machine_in_words(const std::string& device) {
+  return fmt::format("{}, torch {}, {}", processor_name(), TORCH_VERSION, device);
+}
+
 std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
                      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));

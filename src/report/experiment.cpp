@@ -109,14 +109,15 @@ std::string setting(const std::string& name, const Json& value) {
 }
 
 std::string experiment_markdown(const Json& results, const Json& manifest) {
-  const Json& hardware = manifest.at("hardware");
   std::string text =
       fmt::format("## {}: {}\n\n", results.at("experiment").get<std::string>(), results.at("title").get<std::string>());
-  text += fmt::format("`{}`; {:.0f} s, {} threads ({}), {}, torch {}.\n\n",
-                      fmt::join(manifest.at("command").get<std::vector<std::string>>(), " "),
-                      manifest.at("seconds").get<double>(), hardware.at("threads").get<int>(),
-                      hardware.at("device").get<std::string>(), manifest.at("started").get<std::string>().substr(0, 10),
-                      manifest.at("versions").at("torch").get<std::string>());
+  text += fmt::format("`{}`; {}.", fmt::join(manifest.at("command").get<std::vector<std::string>>(), " "),
+                      manifest.at("started").get<std::string>().substr(0, 10));
+  for (const Json& work : manifest.at("work")) {
+    text += fmt::format(" {} networks and {} cells, {:.0f} s of one thread, on {}.", work.at("networks").get<int>(),
+                        work.at("cells").get<int>(), work.at("seconds").get<double>(), work.at("on").get<std::string>());
+  }
+  text += "\n\n";
   for (const auto& [name, value] : results.at("settings").items()) text += "- " + setting(name, value) + "\n";
   for (const Json& table : results.at("tables")) {
     text += fmt::format("\n**{}.** {}\n\n{}", table.at("name").get<std::string>(), table.at("caption").get<std::string>(),

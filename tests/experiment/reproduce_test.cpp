@@ -65,6 +65,12 @@ TEST(ExperimentContext, AFinishedCellIsNotComputedAgain) {
   EXPECT_EQ(results[2].at("number"), 1);
   EXPECT_EQ(results[3].at("number"), 3);
   EXPECT_EQ(second.facts().at("cells"), (Json{{"computed", 1}, {"kept", 2}}));
+  // All work behind the three, by whichever run.
+  const Json work = second.facts().at("work");
+  ASSERT_EQ(work.size(), 1U);
+  EXPECT_EQ(work[0].at("cells"), 3);
+  EXPECT_EQ(work[0].at("networks"), 0);
+  EXPECT_GT(work[0].at("seconds"), 0);
 }
 
 TEST(ExperimentContext, ACellReadBackIsTheCellComputed) {
@@ -107,6 +113,8 @@ TEST(ExperimentContext, TrainedNetworksAreReadAgainWithTheirResults) {
   ExperimentContext again = context_in(folder.path());
   const std::vector<TrainedModel> read = again.train(*again.dataset("synthetic(samples=60)"), {first, second}, "train");
   EXPECT_EQ(again.facts().at("models"), (Json{{"trained", 0}, {"kept", 2}}));
+  EXPECT_EQ(again.facts().at("work"), context.facts().at("work"));
+  EXPECT_EQ(again.facts().at("work")[0].at("networks"), 2);
   const at::Tensor inputs = data->data.inputs.slice(0, 0, 5);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(read[i].key, trained[i].key);

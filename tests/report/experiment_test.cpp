@@ -29,7 +29,8 @@ Json small_results() {
 Json small_manifest() {
   return Json::parse(
       R"json({"holdfast": "0.1.0", "command": ["holdfast", "reproduce", "r2et/table9"], "seconds": 12.3, "started": "2026-01-31T12:00:00Z",
-    "versions": {"torch": "2.13.0"}, "hardware": {"cpu": "x", "cores": 2, "threads": 2, "device": "cpu"}})json");
+    "versions": {"torch": "2.13.0"}, "hardware": {"cpu": "x", "cores": 2, "threads": 2, "device": "cpu"},
+    "work": [{"on": "x, torch 2.13.0, cpu", "networks": 3, "cells": 4, "seconds": 12.3}]})json");
 }
 
 TEST(ExperimentText, PutsThePapersNumbersAndTheLevelsBesideOurs) {
@@ -53,7 +54,9 @@ TEST(ResultsMarkdown, HasVerdictsFirstAndEscapesBars) {
             page.find("## r2et/table9"));
   EXPECT_THAT(page, HasSubstr("| Adult | R2ET\\|H | 0.910 [0.900, 0.920] | 0.975 | 0.500 | 0.900 |"));
   EXPECT_THAT(page, HasSubstr("| Adult | linear | 1.000 | - | - | - |"));
-  EXPECT_THAT(page, HasSubstr("`holdfast reproduce r2et/table9`; 12 s, 2 threads (cpu), 2026-01-31, torch 2.13.0."));
+  EXPECT_THAT(page,
+              HasSubstr("`holdfast reproduce r2et/table9`; 2026-01-31. 3 networks and 4 cells, 12 s of one thread, on x, torch "
+                        "2.13.0, cpu."));
   EXPECT_EQ(page, results_markdown(kept + "/"));
 }
 

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -154,7 +156,8 @@ class ExperimentContext {
   // What a reader of the result must know; the same note once.
   void note(const std::string& text);
   const std::vector<std::string>& notes() const { return notes_; }
-  // For the manifest: datasets used, networks trained and kept from before, cells computed and kept.
+  // For the manifest: datasets used; networks trained and kept from before, cells computed and kept; and, whenever and wherever
+  // they were made, the work behind them: "work": [{"on": "AMD EPYC, torch 2.13.0, cpu", "networks", "cells", "seconds"}].
   Json facts() const;
 
  private:
@@ -167,6 +170,12 @@ class ExperimentContext {
   std::vector<std::string> notes_;
   std::int64_t trained_ = 0, models_kept_ = 0, computed_ = 0, cells_kept_ = 0;
   std::int64_t panels_ = 0;
+
+  struct Work {
+    std::set<std::string> networks, cells;  // their files
+    double seconds = 0;                     // of one thread
+  };
+  std::map<std::string, Work> work_;  // by machine
 };
 
 class Experiment {

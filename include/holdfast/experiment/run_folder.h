@@ -50,6 +50,9 @@ void remove_tiles(const std::string& folder);
 // {"holdfast": "0.1.0", "versions": {...}, "hardware": {...}}: what a reader needs to judge timings and repeat a run.
 Json machine_facts(int threads, const std::string& device);
 
+// "AMD EPYC, torch 2.13.0, cpu": on what a piece of work was done.
+std::string machine_in_words(const std::string& device);
+
 // "2026-01-31T12:00:00Z"
 std::string utc_now();
 
