@@ -38,3 +38,21 @@ def test_flowers_are_drawn_before_and_after(holdfast, tmp_path):
     assert len(found["figures"][0]["panels"]) == 3
     pictures = sorted((tmp_path / "run" / "figures").glob("fig3_*.png"))
     assert len(pictures) == 3 and all(picture.stat().st_size > 1000 for picture in pictures)
+
+
+@needs("mnist")
+def test_parts_of_steady_map_are_held_against_the_whole(holdfast, tmp_path):
+    holdfast("reproduce", "lens/ablation", "--scale", "quick", "--out", "run")
+    values, differences = results(tmp_path / "run")["tables"]
+    rows = {row["keys"][0]: dict(zip(values["columns"], row["values"], strict=True)) for row in values["rows"]}
+    assert list(rows) == ["natural", "steady_map", "steady_map(weight=0)", "steady_map(power=1)", "steady_map(apart=0)"]
+    for row in differences["rows"]:
+        found = dict(zip(differences["columns"], row["values"], strict=True))
+        one, shipped = rows[row["keys"][0]], rows["steady_map"]
+        for column in ("test accuracy", "robust accuracy"):
+            assert found[column]["value"] == pytest.approx(one[column]["value"] - shipped[column]["value"])
+    # A term that is switched off costs nothing: the maximum is PGD's.
+    assert rows["steady_map(weight=0)"]["gradient evaluations"]["value"] < rows["steady_map"]["gradient evaluations"]["value"]
+    for row in rows.values():
+        for column in ("saliency", "integrated gradients"):
+            assert 0 <= row[f"{column}, top-k"]["value"] <= 1 and 0 < row[f"{column}, 1-LENS-prec"]["chance"] < 1

@@ -49,6 +49,27 @@ TEST(LensSettings, CountGradientEvaluations) {
     EXPECT_NO_THROW(recipes().make(recipe_of(cpu, mnist, training))) << training;
 }
 
+TEST(LensSettings, ChangeOneOptionOfARecipe) {
+  const TempFolder folder;
+  const ExperimentContext cpu = context_in(folder, Scale::kCpu);
+  const Setting mnist = setting(cpu, "mnist");
+  const auto options = [&](const std::string& training) { return objectives().options(recipe_of(cpu, mnist, training)); };
+  const Options shipped = options("steady_map"), lighter = options("steady_map(weight=2)"),
+                longer = options("steady_map(steps=14)");
+  EXPECT_EQ(shipped.real("weight"), 6);
+  EXPECT_EQ(lighter.real("weight"), 2);
+  for (const char* same : {"apart", "power", "epsilon", "step_size", "warmup"})
+    EXPECT_EQ(lighter.real(same), shipped.real(same)) << same;
+  EXPECT_EQ(options("steady_map(weight=6)").canonical(), shipped.canonical());  // the same networks
+  // As far in twice the steps, unless a step's length is given.
+  EXPECT_EQ(longer.integer("steps"), 14);
+  EXPECT_DOUBLE_EQ(longer.real("step_size") * 14, shipped.real("step_size") * 7);
+  EXPECT_EQ(options("steady_map(steps=14,step_size=0.01)").real("step_size"), 0.01);
+  EXPECT_EQ(evaluations_of(recipe_of(cpu, mnist, "steady_map(steps=14)")), 3 * 14 + 1 + 6);
+  EXPECT_EQ(evaluations_of(recipe_of(cpu, mnist, "steady_map(weight=0)")), 7 + 6);  // no maps in the inner maximisation
+  EXPECT_ERROR(recipes().make(recipe_of(cpu, mnist, "steady_map(wieght=2)")), kUsage, "wieght");
+}
+
 // A linear network whose map is the same everywhere: nothing moves, and every map is like every other.
 struct LinearCase {
   LinearCase() {
@@ -135,7 +156,7 @@ TEST(LensSurvey, ScoresWhatPeopleSaid) {
 
 TEST(LensExperiments, AreAllThere) {
   for (const char* name :
-       {"fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "table1", "table2", "appendix", "beyond"})
+       {"fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "table1", "table2", "appendix", "beyond", "ablation"})
     EXPECT_TRUE(experiments().contains(std::string("lens/") + name)) << name;
   EXPECT_ERROR(experiments().make("lens/table2(natural=a.pt)"), kUsage, "natural=FILE and robust=FILE together");
 }

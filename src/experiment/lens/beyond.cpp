@@ -34,16 +34,6 @@ std::vector<std::string> shown(const Setting& setting) {
   return {top_k(setting), precision(setting, 1), recall(setting, 1)};
 }
 
-// Every measure is attacked on its own, by four attacks: fewer images, and below `full` fewer and longer steps, fewer path
-// points.
-void lighten(const ExperimentContext& context, Setting& setting) {
-  setting.images = context.by_scale<std::int64_t>(4, 15, 200);
-  if (context.scale != Scale::kCpu) return;
-  setting.iterations = 30;
-  setting.step_size = setting.epsilon / 15;
-  setting.path_steps = 10;
-}
-
 // Sample by sample the lowest of several attacks.
 Group lowest(const std::vector<Group>& groups, const std::vector<std::size_t>& which, const std::string& measure) {
   Group result = groups[which.front()];
@@ -141,8 +131,7 @@ class Beyond final : public Experiment {
       for (const Subject& subject : one.subjects) {
         table.add({one.setting.name, subject.training},
                   {accuracy_of(subject),
-                   over_seeds(robust_accuracies(context, subject, *one.data, one.setting,
-                                                context.by_scale<std::int64_t>(50, 500, 2000))),
+                   over_seeds(robust_accuracies(context, subject, *one.data, one.setting)),
                    {.value = evaluations_of(recipe_of(context, one.setting, subject.training))}});
       }
     }

@@ -252,9 +252,9 @@ std::int64_t excluded_of(const Group& group) {
 }
 
 std::vector<double> robust_accuracies(ExperimentContext& context, const Subject& subject, const ExperimentData& data,
-                                      const Setting& setting, std::int64_t samples) {
+                                      const Setting& setting) {
   std::vector<std::int64_t> rows = data.data.test;
-  rows.resize(std::min(rows.size(), static_cast<std::size_t>(samples)));
+  rows.resize(std::min(rows.size(), context.by_scale<std::size_t>(50, 500, 2000)));
   const std::string call = fmt::format("pgd(epsilon={},steps=20,step_size={})", setting.epsilon, setting.epsilon / 8);
   std::vector<Job> jobs;
   for (const TrainedModel& model : subject.seeds) {
@@ -275,10 +275,14 @@ std::vector<double> robust_accuracies(ExperimentContext& context, const Subject&
   return shares;
 }
 
-Value accuracy_of(const Subject& subject) {
+std::vector<double> accuracies(const Subject& subject) {
   std::vector<double> all;
   for (const TrainedModel& model : subject.seeds) all.push_back(model.result.test ? model.result.test->accuracy.mean : kNone);
-  return over_seeds(all);
+  return all;
+}
+
+Value accuracy_of(const Subject& subject) {
+  return over_seeds(accuracies(subject));
 }
 
 std::string judged(const Value& value, double limit) {

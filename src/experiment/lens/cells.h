@@ -58,10 +58,12 @@ Value difference_of(const Group& first, const std::string& first_measure, const 
 std::vector<double> pooled(const Group& group, const std::string& measure);
 std::int64_t excluded_of(const Group& group);
 
-// Share of samples that PGD (20 steps) on the cross-entropy leaves rightly classified; one a seed.
+// Share of the first test samples (50, 500 or 2,000 by scale) that PGD (20 steps) on the cross-entropy leaves rightly classified;
+// one a seed.
 std::vector<double> robust_accuracies(ExperimentContext& context, const Subject& subject, const ExperimentData& data,
-                                      const Setting& setting, std::int64_t samples);
-// Accuracy of the test samples, over seeds.
+                                      const Setting& setting);
+// Accuracy of the test samples: one a seed, and over seeds.
+std::vector<double> accuracies(const Subject& subject);
 Value accuracy_of(const Subject& subject);
 
 // "holds" where the whole interval is on the right side of `limit`, "does not hold" where it is on the wrong side, else "holds in

@@ -16,5 +16,6 @@ void add_table1(Registry<Experiment>& registry);
 void add_table2(Registry<Experiment>& registry);
 void add_appendix(Registry<Experiment>& registry);
 void add_beyond(Registry<Experiment>& registry);
+void add_ablation(Registry<Experiment>& registry);
 
 }  // namespace holdfast::lens

@@ -60,8 +60,7 @@ class Fig8 final : public Experiment {
         for (const std::string& measure : shown(one.setting))
           values.push_back(value_of(groups[one.groups[i]], measure, context.seed));
         values.push_back(accuracy_of(one.subjects[i]));
-        values.push_back(over_seeds(
-            robust_accuracies(context, one.subjects[i], *one.data, one.setting, context.by_scale<std::int64_t>(50, 500, 2000))));
+        values.push_back(over_seeds(robust_accuracies(context, one.subjects[i], *one.data, one.setting)));
         table.add({one.setting.name, one.subjects[i].training}, std::move(values));
       }
     }

@@ -13,6 +13,7 @@ void add_lens_experiments(Registry<Experiment>& registry) {
   lens::add_table2(registry);
   lens::add_appendix(registry);
   lens::add_beyond(registry);
+  lens::add_ablation(registry);
 }
 
 }  // namespace holdfast

@@ -86,6 +86,28 @@ std::string paper_schedule(std::int64_t an_epoch) {
   return fmt::format("step(at={},warmup={})", 60000 / an_epoch, 500.0 / static_cast<double>(an_epoch));
 }
 
+std::string call_of(const MethodCall& call) {
+  std::string options;
+  for (const auto& [name, value] : call.options) options += fmt::format("{}{}={}", options.empty() ? "" : ",", name, value);
+  return fmt::format("{}({})", call.name, options);
+}
+
+// The recipe with the options of `changes` in the place of its own.
+std::string changed_recipe(const std::string& recipe, const MethodCall& changes) {
+  const auto changed = [&](const std::string& name) {
+    return std::ranges::any_of(changes.options, [&](const auto& option) { return option.first == name; });
+  };
+  MethodCall call = parse_method_call(recipe);
+  std::erase_if(call.options, [&](const auto& option) { return changed(option.first); });
+  call.options.insert(call.options.end(), changes.options.begin(), changes.options.end());
+  if (!changed("steps") || changed("step_size")) return call_of(call);
+  std::erase_if(call.options, [](const auto& option) { return option.first == "step_size"; });
+  const Options before = objectives().options(recipe), after = objectives().options(call_of(call));
+  const double distance = before.real("step_size") * static_cast<double>(before.integer("steps"));
+  call.options.emplace_back("step_size", fmt::format("{}", distance / static_cast<double>(after.integer("steps"))));
+  return call_of(call);
+}
+
 // A method with a k, a radius and more.
 std::string of_top(const char* metric, const Setting& setting, const std::string& more) {
   return fmt::format("{}(k={}{})", metric, setting.k, more);
@@ -98,6 +120,14 @@ Setting setting(const ExperimentContext& context, const std::string& name) {
   if (name == "gtsrb" || name == "flower") return residual(context, name);
   HOLDFAST_CHECK(name == "imagenet");
   return imagenet(context);
+}
+
+void lighten(const ExperimentContext& context, Setting& setting) {
+  setting.images = context.by_scale<std::int64_t>(4, 15, 200);
+  if (context.scale != Scale::kCpu) return;
+  setting.iterations = 30;
+  setting.step_size = setting.epsilon / 15;
+  setting.path_steps = 10;
 }
 
 Json to_json(const Setting& setting) {
@@ -140,6 +170,8 @@ std::vector<std::int64_t> rows_of(const ExperimentData& data, const Setting& set
 
 std::string recipe_of(const ExperimentContext& context, const Setting& setting, const std::string& training) {
   if (training == "natural") return "vanilla";
+  const MethodCall call = parse_method_call(training);
+  if (!call.options.empty()) return changed_recipe(recipe_of(context, setting, call.name), call);
   const Inner inner = inner_of(context, setting);
   if (training == "pgd_long") {
     // As many gradient evaluations as steady_map has.
@@ -167,6 +199,7 @@ double evaluations_of(const std::string& recipe) {
   const auto path = static_cast<double>(options.integer("path_steps"));
   if (name == "steady_map") {
     const double points = options.word("explanation") == "saliency" ? 1 : path;
+    if (options.real("weight") == 0) return steps + 6 * points;  // the maximum is the prediction's alone
     return 3 * points * steps + points + 6 * points;  // the clean map once for the maximum, both with their graph in the loss
   }
   const double outer = name == "ig_norm" ? path + 1 : path;

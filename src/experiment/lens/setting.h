@@ -37,6 +37,9 @@ struct Setting {
 // "mnist", "fashion_mnist", "gtsrb", "flower" or "imagenet" (SqueezeNet, published weights).
 Setting setting(const ExperimentContext& context, const std::string& name);
 Json to_json(const Setting& setting);
+// For measures that are attacked each on its own, by gauntlet: fewer images, and below `full` fewer and longer steps, fewer path
+// points.
+void lighten(const ExperimentContext& context, Setting& setting);
 
 // The dataset with as many training samples as the setting uses; null where its files are missing.
 std::shared_ptr<const ExperimentData> data_of(ExperimentContext& context, const Setting& setting);
@@ -45,7 +48,7 @@ std::vector<std::int64_t> rows_of(const ExperimentData& data, const Setting& set
 
 // A trained or published network, one for each seed.
 struct Subject {
-  std::string training;  // "natural", "pgd", "ig_sum_norm", "steady_map"
+  std::string training;  // "natural", "pgd", "ig_sum_norm", "steady_map", "steady_map(weight=2)"
   std::vector<TrainedModel> seeds;
 };
 // Trains what is missing; one Subject for each of `trainings`.
@@ -66,7 +69,8 @@ std::vector<Case> trained_cases(ExperimentContext& context, const std::vector<Se
                                 const std::vector<std::string>& trainings, Json& record);
 
 // The recipe that a method is trained with, and its gradient evaluations a sample and step: a pass to the inputs is one, a pass
-// back through that pass two more.
+// back through that pass two more. A training with options, as "steady_map(weight=2)", is the method's recipe with these changed;
+// another number of inner steps goes as far as before, unless it has its own step size.
 std::string recipe_of(const ExperimentContext& context, const Setting& setting, const std::string& training);
 double evaluations_of(const std::string& recipe);
 
