@@ -57,7 +57,7 @@ Enclosure plus(const Enclosure& a, const Enclosure& b) {
   return {a.center + b.center, a.radius + b.radius};
 }
 
-// How the probability depends on the last values u: its first derivatives q [B, m] and second ones Q [B, m, m].
+// How the output depends on the last values u: its first derivatives q [B, m] and second ones Q [B, m, m].
 struct Head {
   Enclosure first, second;
 };
@@ -85,6 +85,12 @@ Head softmax_head(const at::Tensor& low, const at::Tensor& high) {
   const at::Tensor least = at::minimum(a * factor_low, b * factor_low), most = at::maximum(a * factor_high, b * factor_high);
   return {between_ends(-pair_high, -pair_low),
           between_ends(at::maximum(least, least.transpose(1, 2)), at::minimum(most, most.transpose(1, 2)))};
+}
+
+// The margin is the last value itself.
+Head margin_head(const at::Tensor& like) {
+  const at::Tensor one = at::ones_like(like), zero = at::zeros_like(like), none = zero.unsqueeze(2);
+  return {{one, zero}, {none, none}};
 }
 
 // Where exp overflows nothing is bounded; far before that the probability is constant to rounding.
@@ -180,8 +186,10 @@ std::int64_t SmoothChain::bytes_a_sample() const {
   return kCopies * static_cast<std::int64_t>(sizeof(double)) * most;
 }
 
-BallBounds SmoothChain::bounds(const at::Tensor& inputs, const at::Tensor& classes, const at::Tensor& radii) const {
+BallBounds SmoothChain::bounds(const at::Tensor& inputs, const at::Tensor& classes, const at::Tensor& radii,
+                               Output output) const {
   const at::NoGradGuard no_graph;
+  HOLDFAST_CHECK(output == Output::kProbability || this->classes() == 2);
   const at::Tensor x = inputs.detach().to(at::kCPU, at::kDouble).flatten(1), reach = radii.unsqueeze(1);
   const at::Tensor to_margins = differences(classes.to(at::kCPU), layers_.back().weight.size(0));
   const auto layer = [&](std::size_t i) -> std::pair<at::Tensor, at::Tensor> {
@@ -211,6 +219,7 @@ BallBounds SmoothChain::bounds(const at::Tensor& inputs, const at::Tensor& class
     low = at::maximum(center - radius, value - moved);
     high = at::minimum(center + radius, value + moved);
   }
+  if (output == Output::kMargin) return joined(margin_head(value), slopes, second);
   low = bounded(at::minimum(low, value));
   high = bounded(at::maximum(high, value));
   return joined(to_margins.size(2) == 2 ? sigmoid_head(low, high) : softmax_head(low, high), slopes, second);

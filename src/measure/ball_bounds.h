@@ -1,4 +1,5 @@
-// Sound bounds on the first and second derivatives of a class's probability over an l2 ball, for smooth feed-forward networks.
+// Sound bounds on the first and second derivatives of a class's probability, or of its margin, over an l2 ball, for smooth
+// feed-forward networks.
 //
 // Intervals of values, Jacobian and second derivatives are carried forward through the network: an affine layer W maps
 // (center, radius) to (W center, |W| radius), an activation f at pre-activations a to
@@ -33,8 +34,13 @@ class SmoothChain {
   // `sample` [1, ...]: for its shape. what_prevents(model) must be nothing.
   SmoothChain(const Model& model, const at::Tensor& sample);
 
+  // Whose derivatives are bounded; the margin is for two classes.
+  enum class Output { kProbability, kMargin };
+
   // `inputs` [B, ...], classes [B], radii [B] double.
-  BallBounds bounds(const at::Tensor& inputs, const at::Tensor& classes, const at::Tensor& radii) const;
+  BallBounds bounds(const at::Tensor& inputs, const at::Tensor& classes, const at::Tensor& radii,
+                    Output output = Output::kProbability) const;
+  std::int64_t classes() const { return layers_.back().weight.size(0); }
   // What bounds() takes for one sample.
   std::int64_t bytes_a_sample() const;
 

@@ -8,6 +8,7 @@ namespace holdfast {
 void add_thickness(Registry<Measure>& registry);
 void add_thickness_bounds(Registry<Measure>& registry);
 void add_no_swap_radius(Registry<Measure>& registry);
+void add_certified_overlap(Registry<Measure>& registry);
 void add_curvature(Registry<Measure>& registry);
 void add_comp_suff(Registry<Measure>& registry);
 void add_deletion_insertion(Registry<Measure>& registry);

@@ -69,7 +69,7 @@ class NoSwapRadius final : public Measure {
 
  private:
   PairTerms terms(const MeasureTask& task, const at::Tensor& gradient, const Enclosure& hessian) const {
-    return pair_terms(pairs_, gradient, project_ ? projected_hessian(hessian, task.schema) : hessian);
+    return pair_terms(ranked_pairs(pairs_, gradient), gradient, project_ ? projected_hessian(hessian, task.schema) : hessian);
   }
 
   // At which the first pair could meet, were the terms to hold everywhere: [B].

@@ -6,15 +6,17 @@
 namespace holdfast {
 namespace {
 
-struct Positions {
-  at::Tensor above, below;  // [B, count] int64
-};
+at::Tensor rows_at(const at::Tensor& matrix, const at::Tensor& index) {
+  return matrix.gather(1, index.unsqueeze(2).expand({-1, -1, matrix.size(2)}));
+}
 
-Positions positions(const PairChoice& choice, const at::Tensor& magnitudes) {
-  const std::int64_t samples = magnitudes.size(0), n = magnitudes.size(1);
-  const at::Tensor plain = magnitudes.contiguous();
+}  // namespace
+
+RankedPairs ranked_pairs(const PairChoice& choice, const at::Tensor& gradient) {
+  const std::int64_t samples = gradient.size(0), n = gradient.size(1);
+  const at::Tensor plain = gradient.abs().contiguous();
   const std::int64_t k = choice.j > 0 ? 1 : choice.k, rest = choice.j > 0 ? 1 : n - k;
-  Positions result{at::empty({samples, k}, at::kLong), at::empty({samples, rest}, at::kLong)};
+  RankedPairs result{at::empty({samples, k}, at::kLong), at::empty({samples, rest}, at::kLong)};
   for (std::int64_t b = 0; b < samples; ++b) {
     const std::span<const double> map(plain.const_data_ptr<double>() + b * n, static_cast<std::size_t>(n));
     const std::vector<std::int64_t> ranked = top_k_ranked(map, n);
@@ -27,17 +29,11 @@ Positions positions(const PairChoice& choice, const at::Tensor& magnitudes) {
   return result;
 }
 
-at::Tensor rows_at(const at::Tensor& matrix, const at::Tensor& index) {
-  return matrix.gather(1, index.unsqueeze(2).expand({-1, -1, matrix.size(2)}));
-}
-
-}  // namespace
-
-PairTerms pair_terms(const PairChoice& choice, const at::Tensor& gradient, const Enclosure& hessian) {
+PairTerms pair_terms(const RankedPairs& at, const at::Tensor& gradient, const Enclosure& hessian) {
   const at::Tensor magnitude = gradient.abs();
-  const Positions at = positions(choice, magnitude);
   const at::Tensor high = magnitude.gather(1, at.above).unsqueeze(2), low = magnitude.gather(1, at.below).unsqueeze(1);
-  const at::Tensor turned = hessian.center * gradient.sign().unsqueeze(2);  // s_i H_i
+  const at::Tensor signs = at::where(gradient < 0, -1.0, 1.0);    // either will do for 0, which has none
+  const at::Tensor turned = hessian.center * signs.unsqueeze(2);  // s_i H_i
   const at::Tensor i = rows_at(turned, at.above), j = rows_at(turned, at.below);
   const at::Tensor i_spread = rows_at(hessian.radius, at.above), j_spread = rows_at(hessian.radius, at.below);
   const at::Tensor spread = (i_spread.unsqueeze(2) + j_spread.unsqueeze(1)).norm(2, 3);

@@ -1,4 +1,4 @@
-// How far the gaps between features can move, from the derivatives of a class's probability.
+// How far the gaps between features can move, from the derivatives of a class's probability or margin.
 //
 // With I the gradient at x, s its signs, H its Jacobian over a ball, and x' at distance d from x in it, for either sign t
 //     |I(x')_i| - |I(x')_j|  >=  min over t of  s_i I_i - t I_j - d max ||s_i H_i - t H_j||_2
@@ -23,9 +23,15 @@ struct PairTerms {
   at::Tensor rows;      // max ||H_i||_2 + max ||H_j||_2
 };
 
-// `gradient` [B, n] at x; `hessian` [B, n, n] over the ball, or at x with radius 0. Features are ranked by |gradient|, ties to
-// the lower index.
-PairTerms pair_terms(const PairChoice& choice, const at::Tensor& gradient, const Enclosure& hessian);
+// Positions of the features of the pairs in each sample's map, [B, above] and [B, below] int64. Features are ranked by
+// |gradient| [B, n], ties to the lower index.
+struct RankedPairs {
+  at::Tensor above, below;
+};
+RankedPairs ranked_pairs(const PairChoice& choice, const at::Tensor& gradient);
+
+// `gradient` [B, n] at x; `hessian` [B, n, n] over the ball, or at x with radius 0.
+PairTerms pair_terms(const RankedPairs& pairs, const at::Tensor& gradient, const Enclosure& hessian);
 
 // The gradient's part that valid rows of one-hot groups can feel, as saliency projects it; bounds stay bounds.
 at::Tensor projected_gradient(const at::Tensor& gradient, const Schema& schema);

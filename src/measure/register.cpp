@@ -8,6 +8,7 @@ Registry<Measure> builtin_measures() {
   add_thickness(registry);
   add_thickness_bounds(registry);
   add_no_swap_radius(registry);
+  add_certified_overlap(registry);
   add_curvature(registry);
   add_dffot(registry);
   add_comp_suff(registry);

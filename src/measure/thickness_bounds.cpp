@@ -93,8 +93,8 @@ class ThicknessBounds final : public Measure {
   double radius(const MeasureTask& task) const { return epsilon_ > 0 ? epsilon_ : task.epsilon; }
 
   PairTerms terms(const MeasureTask& task, const at::Tensor& gradient, const Enclosure& hessian) const {
-    if (!project_) return pair_terms(pairs_, gradient, hessian);
-    return pair_terms(pairs_, projected_gradient(gradient, task.schema), projected_hessian(hessian, task.schema));
+    const at::Tensor ranked = project_ ? projected_gradient(gradient, task.schema) : gradient;
+    return pair_terms(ranked_pairs(pairs_, ranked), ranked, project_ ? projected_hessian(hessian, task.schema) : hessian);
   }
 
   // Over the ball, with the gradient at the sample itself.

@@ -4,7 +4,7 @@
 // classes, to which the probability's gradient is parallel at every point. Over the l2 ball of `radius`, G(x') = sum_h a_h W_h
 // with a_h in middle_h -+ half_h (margin_bounds.h), so for a feature i of the top k and j of the others
 //     |G_i| - |G_j|  >=  LB_ij = min over t = -1, 1 of  s_i (Gmid_i - t Gmid_j) - sum_h half_h |W_hi - t W_hj|
-// s the signs at x, Gmid = sum_h middle_h W_h. The pair is bounded jointly: units that move both features alike cancel. With
+// s the signs at x, Gmid = sum_h middle_h W_h: certified_overlap measures what is proven in the same way. With
 //     q_i = min over its pairs of LB / tau,    tau = mean of the k-th and (k+1)-th |G(x)|
 //     hinge = mean of min(most, relu(margin - q)) over the top features and over the others, halved and added
 // q does not change when G is scaled, so that the hinge cannot be met by a larger or smaller gradient; q_i > 0 for all features
@@ -37,8 +37,8 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/measure/margin_bounds.h"
 #include "input_gradient.h"
-#include "margin_bounds.h"
 #include "methods.h"
 
 namespace holdfast {
@@ -178,17 +178,13 @@ class PairHinge final : public Objective {
     return -at::log((1 - pairs / std::max(samples * (samples - 1), 1.0)).clamp_min(kLeastApart));
   }
 
-  // LB [M, b, n, n]; i is dimension 2, j dimension 3.
+  // LB [M, b, n, n]. A feature without a gradient has no sign, and no side to be pulled to: 0, with which nothing is proven.
   static at::Tensor lower_bounds(const MarginBounds& bounds, const Ranking& ranking) {
-    const at::Tensor &rows = ranking.rows, signs = ranking.gradient.detach().sign();
     const std::int64_t count = ranking.gradient.size(1);
-    const at::Tensor middle = at::matmul(bounds.middle.slice(1, 0, count), rows), half = bounds.half.slice(1, 0, count);
-    const auto bound = [&](double t) {
-      const at::Tensor apart = (rows.unsqueeze(3) - t * rows.unsqueeze(2)).abs().flatten(2);  // [M, units, n n]
-      const at::Tensor moved = at::matmul(half, apart).unflatten(2, {rows.size(2), rows.size(2)});
-      return signs.unsqueeze(3) * (middle.unsqueeze(3) - t * middle.unsqueeze(2)) - moved;
-    };
-    return at::minimum(bound(1), bound(-1));
+    return pair_lower_bounds({.rows = ranking.rows,
+                              .middle = bounds.middle.slice(1, 0, count),
+                              .half = bounds.half.slice(1, 0, count),
+                              .signs = ranking.gradient.detach().sign()});
   }
 
   std::int64_t top_k_, rows_;

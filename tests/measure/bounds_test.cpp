@@ -5,6 +5,7 @@
 
 #include "../../src/measure/ball_bounds.h"
 #include "../../src/measure/hessian.h"
+#include "ball_case.h"
 #include "holdfast/attack/attack.h"
 #include "holdfast/model/activation.h"
 #include "measure_case.h"
@@ -17,6 +18,7 @@ using testing_support::MeasureCase;
 using testing_support::mlp_model;
 using testing_support::normal_tensor;
 using testing_support::part;
+using testing_support::points_in_ball;
 using testing_support::softplus;
 using Kind = op::Activation::Kind;
 
@@ -87,13 +89,6 @@ TEST(BallBounds, ABallOfRadiusZeroGivesTheDerivatives) {
       }
     }
   }
-}
-
-// Points in the ball, most of them on its surface, where bounds break first.
-at::Tensor points_in_ball(const at::Tensor& center, double radius, std::int64_t count, std::uint64_t seed) {
-  const at::Tensor direction = normal_tensor({count, center.numel()}, seed, at::kDouble);
-  const at::Tensor length = at::linspace(0.3, 2, count, at::kDouble).clamp_max(1).unsqueeze(1) * radius;
-  return center + direction / direction.norm(2, 1, true) * length;
 }
 
 TEST(BallBounds, HoldTheDerivativesAtEveryPoint) {

@@ -34,6 +34,8 @@ const std::vector<Row> kMeasureRows{
     {.call = "thickness_bounds(k=3,by=printed)"},
     {.call = "thickness_bounds(i=1,j=3)", .classes = 2},
     {.call = "no_swap_radius(k=3)"},
+    {.call = "certified_overlap(k=3,radius=0.3)"},
+    {.call = "certified_overlap(k=3,radius=0.2)", .classes = 2, .relu = true},
     {.call = "curvature"},
     {.call = "curvature(norm=spectral)"},
     {.call = "curvature(norm=largest,of=ce)"},

@@ -38,7 +38,7 @@ class GivenMaps final : public Explainer {
   at::Tensor maps_;
 };
 
-struct Case {
+struct RemovalCase {
   std::unique_ptr<Model> model;
   std::unique_ptr<Explainer> explainer;
   Schema schema;
@@ -63,12 +63,13 @@ struct Case {
 constexpr std::int64_t kRemovalSamples = 5, kRemovalFeatures = 7;
 
 // Columns 1-3 and 5-6 are one-hot groups.
-Case table() {
-  Case made{.model = mlp_model({.features = kRemovalFeatures, .classes = 3, .activation = softplus(2), .type = at::kDouble}),
-            .explainer = explainers().make("saliency"),
-            .schema = Schema::of(Layout::vector(kRemovalFeatures)),
-            .inputs = normal_tensor({kRemovalSamples, kRemovalFeatures}, 80, at::kDouble),
-            .background = normal_tensor({12, kRemovalFeatures}, 81, at::kDouble)};
+RemovalCase table() {
+  RemovalCase made{
+      .model = mlp_model({.features = kRemovalFeatures, .classes = 3, .activation = softplus(2), .type = at::kDouble}),
+      .explainer = explainers().make("saliency"),
+      .schema = Schema::of(Layout::vector(kRemovalFeatures)),
+      .inputs = normal_tensor({kRemovalSamples, kRemovalFeatures}, 80, at::kDouble),
+      .background = normal_tensor({12, kRemovalFeatures}, 81, at::kDouble)};
   made.schema.groups = {{"colour", {1, 2, 3}, {"r", "g", "b"}}, {"sex", {5, 6}, {"f", "m"}}};
   return made;
 }
@@ -76,12 +77,12 @@ Case table() {
 // ---- the reference ------------------------------------------------------------------------------------------------------
 
 struct Reference {
-  const Case& of;
+  const RemovalCase& of;
   std::string remove;
   std::vector<Order> units;  // the columns of each
   std::int64_t draws = 1;
 
-  Reference(const Case& some, std::string kind, std::int64_t rows = 1) : of(some), remove(std::move(kind)), draws(rows) {
+  Reference(const RemovalCase& some, std::string kind, std::int64_t rows = 1) : of(some), remove(std::move(kind)), draws(rows) {
     if (remove == "resample") {
       units = {{0}, {1, 2, 3}, {4}, {5, 6}};
     } else {
@@ -162,7 +163,7 @@ struct Reference {
 };
 
 TEST(Faithfulness, IsThatOfSamplesOneByOneForEveryMethodAndRemoval) {
-  const Case some = table();
+  const RemovalCase some = table();
   for (const std::string remove : {"zero", "mean", "resample"}) {
     const Reference reference(some, remove, remove == "resample" ? 3 : 1);
     for (const std::string method : {"dffot", "comp", "suff", "deletion", "insertion"}) {
@@ -178,7 +179,7 @@ TEST(Faithfulness, IsThatOfSamplesOneByOneForEveryMethodAndRemoval) {
 }
 
 // Logits (w.x - 4, 0): the first class is predicted until less than 4 is left of 5 + 2 + 1 + 0.5.
-Case counted() {
+RemovalCase counted() {
   return {.model = linear_model(at::tensor({5.0, 1.0, 2.0, 0.5, 0.0, 0.0, 0.0, 0.0}, at::kDouble).view({2, 4}),
                                 at::tensor({-4.0, 0.0}, at::kDouble)),
           .explainer = explainers().make("saliency(target=logit)"),
@@ -188,7 +189,7 @@ Case counted() {
 
 TEST(Faithfulness, ClosedFormsOnALinearModel) {
   const auto p = [](double left) { return 1 / (1 + std::exp(4 - left)); };
-  const Case some = counted();
+  const RemovalCase some = counted();
   EXPECT_EQ(some.measure("dffot").values[0], 0.25);
   EXPECT_EQ(part(some.measure("dffot"), "flipped")[0], 1);
   EXPECT_NEAR(some.measure("comp").values[0], p(8.5) - (p(3.5) + p(1.5) + p(0.5) + p(0)) / 4, 1e-12);
@@ -202,7 +203,7 @@ TEST(Faithfulness, ClosedFormsOnALinearModel) {
 }
 
 TEST(Faithfulness, NoFlipIsTheWholeAndSaidSo) {
-  Case some = counted();
+  RemovalCase some = counted();
   some.model = linear_model(at::tensor({5.0, 1.0, 2.0, 0.5, 0.0, 0.0, 0.0, 0.0}, at::kDouble).view({2, 4}),
                             at::tensor({1.0, 0.0}, at::kDouble));
   const Measurement measured = some.measure("dffot");
@@ -211,7 +212,7 @@ TEST(Faithfulness, NoFlipIsTheWholeAndSaidSo) {
 }
 
 TEST(Faithfulness, TrueImportanceBeatsRandomFeatures) {
-  Case some = counted();
+  RemovalCase some = counted();
   some.inputs = at::ones({40, 4}, at::kDouble);
   const auto mean = [](const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -228,7 +229,7 @@ TEST(Faithfulness, TrueImportanceBeatsRandomFeatures) {
 }
 
 TEST(Faithfulness, RandomOrdersAreAveragedAndCanBeLeftOut) {
-  const Case some = counted();
+  const RemovalCase some = counted();
   EXPECT_NE(part(some.measure("deletion(random=200)"), "random"), part(some.measure("deletion"), "random"));
   // Every subset of one, two and three features is equally likely.
   const auto p = [](double left) { return 1 / (1 + std::exp(4 - left)); };
@@ -240,7 +241,7 @@ TEST(Faithfulness, RandomOrdersAreAveragedAndCanBeLeftOut) {
 }
 
 TEST(Faithfulness, MapsThatRankNothingAreUndefined) {
-  Case some = counted();
+  RemovalCase some = counted();
   some.inputs = at::ones({3, 4}, at::kDouble);
   at::Tensor maps = at::ones({3, 4}, at::kDouble);
   maps[1].zero_();
@@ -254,10 +255,11 @@ TEST(Faithfulness, MapsThatRankNothingAreUndefined) {
 }
 
 TEST(Faithfulness, OneFeature) {
-  const Case one{.model = linear_model(at::tensor({2.0, 0.0}, at::kDouble).view({2, 1}), at::tensor({-1.0, 0.0}, at::kDouble)),
-                 .explainer = explainers().make("saliency(target=logit)"),
-                 .schema = Schema::of(Layout::vector(1)),
-                 .inputs = at::ones({1, 1}, at::kDouble)};
+  const RemovalCase one{
+      .model = linear_model(at::tensor({2.0, 0.0}, at::kDouble).view({2, 1}), at::tensor({-1.0, 0.0}, at::kDouble)),
+      .explainer = explainers().make("saliency(target=logit)"),
+      .schema = Schema::of(Layout::vector(1)),
+      .inputs = at::ones({1, 1}, at::kDouble)};
   EXPECT_EQ(one.measure("dffot").values[0], 1);
   EXPECT_EQ(part(one.measure("dffot"), "flipped")[0], 1);
   EXPECT_EQ(one.measure("suff").values[0], 0);
@@ -268,15 +270,15 @@ TEST(Faithfulness, OneFeature) {
 // A model of 2 x 4 x 5 images that remembers what it was asked.
 struct Pictures {
   at::Tensor asked;
-  Case some{.model = make_model(
-                [this](const at::Tensor& inputs) {
-                  asked = inputs.clone();
-                  return at::stack({inputs.sum({1, 2, 3}), at::zeros({inputs.size(0)}, inputs.options())}, 1);
-                },
-                {}, at::kCPU),
-            .explainer = std::make_unique<GivenMaps>(at::arange(40, at::kFloat).view({1, 2, 4, 5})),
-            .schema = Schema::of(Layout::grid(2, 4, 5)),
-            .inputs = 1 + normal_tensor({1, 2, 4, 5}, 82).abs()};
+  RemovalCase some{.model = make_model(
+                       [this](const at::Tensor& inputs) {
+                         asked = inputs.clone();
+                         return at::stack({inputs.sum({1, 2, 3}), at::zeros({inputs.size(0)}, inputs.options())}, 1);
+                       },
+                       {}, at::kCPU),
+                   .explainer = std::make_unique<GivenMaps>(at::arange(40, at::kFloat).view({1, 2, 4, 5})),
+                   .schema = Schema::of(Layout::grid(2, 4, 5)),
+                   .inputs = 1 + normal_tensor({1, 2, 4, 5}, 82).abs()};
 };
 
 TEST(Faithfulness, PixelsAreRemovedWithAllTheirChannelsInThePapersShares) {
@@ -306,7 +308,7 @@ TEST(Faithfulness, BlurPutsTheBlurredPictureInPlace) {
 }
 
 TEST(Faithfulness, SaysWhatIsMissing) {
-  Case some = table();
+  RemovalCase some = table();
   EXPECT_ERROR(some.measure("comp(remove=blur)"), kUsage, "only images can be blurred");
   some.background = some.background.slice(1, 1);
   EXPECT_ERROR(some.measure("comp(remove=mean)"), kInput, "rows of the background have shape");

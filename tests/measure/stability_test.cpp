@@ -7,6 +7,7 @@
 
 #include "holdfast/core/torch.h"
 #include "holdfast/measure/measure.h"
+#include "measure_case.h"
 #include "support/errors.h"
 #include "support/small_models.h"
 
@@ -16,12 +17,13 @@ namespace {
 using testing_support::linear_model;
 using testing_support::mlp_model;
 using testing_support::normal_tensor;
+using testing_support::part;
 using testing_support::softplus;
 
 constexpr std::int64_t kStabilitySamples = 5, kStabilityPoints = 9, kStabilityFeatures = 6;
 
 // A task with everything it points to.
-struct Case {
+struct StabilityCase {
   std::unique_ptr<Model> model;
   std::unique_ptr<Explainer> explainer;
   Schema schema = Schema::of(Layout::vector(kStabilityFeatures));
@@ -43,27 +45,21 @@ struct Case {
   Measurement measure(const std::string& call) const { return measures().make(call)->run(task()); }
 };
 
-Case linear_case(const std::string& explainer) {
-  Case made{.model = linear_model(normal_tensor({3, kStabilityFeatures}, 71, at::kDouble), normal_tensor({3}, 72, at::kDouble)),
-            .explainer = explainers().make(explainer)};
+StabilityCase linear_case(const std::string& explainer) {
+  StabilityCase made{
+      .model = linear_model(normal_tensor({3, kStabilityFeatures}, 71, at::kDouble), normal_tensor({3}, 72, at::kDouble)),
+      .explainer = explainers().make(explainer)};
   return made;
 }
 
 // Far enough from the samples for some predictions to change.
-Case mlp_case(const std::string& explainer = "saliency", double distance = 0.7) {
-  Case made{.model = mlp_model({.features = kStabilityFeatures, .classes = 3, .activation = softplus(2), .type = at::kDouble}),
-            .explainer = explainers().make(explainer)};
+StabilityCase mlp_case(const std::string& explainer = "saliency", double distance = 0.7) {
+  StabilityCase made{
+      .model = mlp_model({.features = kStabilityFeatures, .classes = 3, .activation = softplus(2), .type = at::kDouble}),
+      .explainer = explainers().make(explainer)};
   made.endpoints = made.inputs.unsqueeze(1) +
                    distance * normal_tensor({kStabilitySamples, kStabilityPoints, kStabilityFeatures}, 73, at::kDouble);
   return made;
-}
-
-std::vector<double> part(const Measurement& measured, const std::string& name) {
-  for (const auto& [own, values] : measured.parts) {
-    if (own == name) return values;
-  }
-  ADD_FAILURE() << "no part " << name;
-  return {};
 }
 
 // ---- the reference: one sample, one point at a time ---------------------------------------------------------------------
@@ -76,7 +72,7 @@ struct Point {
   bool flip = false;
 };
 
-Point point_at(const Case& of, std::int64_t sample, std::int64_t number) {
+Point point_at(const StabilityCase& of, std::int64_t sample, std::int64_t number) {
   const MeasureTask task = of.task();
   const auto explain = [&](const at::Tensor& input) {
     ExplainTask one = task.explain_task();
@@ -108,7 +104,7 @@ double length(const at::Tensor& vector) {
 }
 
 template <class Number>
-std::vector<double> largest_over_points(const Case& of, const Number& number) {
+std::vector<double> largest_over_points(const StabilityCase& of, const Number& number) {
   std::vector<double> result;
   for (std::int64_t b = 0; b < kStabilitySamples; ++b) {
     double largest = std::numeric_limits<double>::quiet_NaN();
@@ -136,7 +132,7 @@ double relative(const at::Tensor& from, const at::Tensor& to) {
 }
 
 TEST(Stability, LargestNumbersAreThoseOfPointsOneByOne) {
-  const Case some = mlp_case();
+  const StabilityCase some = mlp_case();
   const auto flips = part(some.measure("max_sensitivity(from=given)"), "label_flips");
   ASSERT_GT(*std::max_element(flips.begin(), flips.end()), 0) << "points with another prediction belong to this test";
   ASSERT_LT(*std::min_element(flips.begin(), flips.end()), kStabilityPoints);
@@ -157,7 +153,7 @@ TEST(Stability, LargestNumbersAreThoseOfPointsOneByOne) {
 }
 
 TEST(Stability, OtherNorms) {
-  const Case some = mlp_case("saliency(signed=true)");
+  const StabilityCase some = mlp_case("saliency(signed=true)");
   const auto sum = [](const at::Tensor& v) { return v.abs().sum().item<double>(); };
   const auto most = [](const at::Tensor& v) { return v.abs().max().item<double>(); };
   expect_near(some.measure("max_sensitivity(from=given,norm=l1)").values,
@@ -167,7 +163,7 @@ TEST(Stability, OtherNorms) {
 }
 
 TEST(Stability, AverageIsTheMeanOfThePointsThatKeepThePrediction) {
-  const Case some = mlp_case();
+  const StabilityCase some = mlp_case();
   std::vector<double> expected;
   for (std::int64_t b = 0; b < kStabilitySamples; ++b) {
     double sum = 0;
@@ -184,7 +180,7 @@ TEST(Stability, AverageIsTheMeanOfThePointsThatKeepThePrediction) {
 }
 
 TEST(Stability, AMapThatNeverMovesIsStable) {
-  const Case linear = linear_case("saliency(target=logit)");
+  const StabilityCase linear = linear_case("saliency(target=logit)");
   for (const char* call : {"max_sensitivity", "avg_sensitivity", "local_lipschitz", "local_lipschitz(normalise=max)",
                            "relative_input_stability", "relative_output_stability"}) {
     for (const double value : linear.measure(call).values) EXPECT_EQ(value, 0) << call;
@@ -194,8 +190,8 @@ TEST(Stability, AMapThatNeverMovesIsStable) {
 // w * x moves as the input does: relatively by the same amount in every element, absolutely by |w| where all are alike.
 TEST(Stability, ClosedFormsOfInputTimesGradientOnLinearModels) {
   const at::Tensor signs = normal_tensor({kStabilityFeatures}, 74, at::kDouble).sign();
-  Case linear{.model = linear_model(at::stack({3 * signs, 0 * signs}), at::tensor({40.0, 0.0}, at::kDouble)),
-              .explainer = explainers().make("input_x_gradient(target=logit)")};
+  StabilityCase linear{.model = linear_model(at::stack({3 * signs, 0 * signs}), at::tensor({40.0, 0.0}, at::kDouble)),
+                       .explainer = explainers().make("input_x_gradient(target=logit)")};
   for (const double value : linear.measure("relative_input_stability").values) EXPECT_NEAR(value, 1, 1e-6);
   for (const double value : linear.measure("local_lipschitz").values) EXPECT_NEAR(value, 3, 1e-6);
   linear.endpoints = 1.5 * linear.inputs;
@@ -203,7 +199,7 @@ TEST(Stability, ClosedFormsOfInputTimesGradientOnLinearModels) {
 }
 
 TEST(Stability, WherePredictionsChangeEverywhereNothingIsLeft) {
-  Case linear = linear_case("saliency");
+  StabilityCase linear = linear_case("saliency");
   linear.model =
       linear_model(at::stack({at::ones({kStabilityFeatures}, at::kDouble), -at::ones({kStabilityFeatures}, at::kDouble)}),
                    at::zeros({2}, at::kDouble));
@@ -218,7 +214,7 @@ TEST(Stability, WherePredictionsChangeEverywhereNothingIsLeft) {
 }
 
 TEST(Stability, AZeroMapIsUndefinedAndCounted) {
-  Case flat = linear_case("saliency(target=logit)");
+  StabilityCase flat = linear_case("saliency(target=logit)");
   flat.model = linear_model(at::zeros({3, kStabilityFeatures}, at::kDouble), at::tensor({1.0, 0.0, 0.0}, at::kDouble));
   for (const std::string method : {"max_sensitivity", "relative_input_stability", "local_lipschitz"}) {
     const Measurement measured =
@@ -229,7 +225,7 @@ TEST(Stability, AZeroMapIsUndefinedAndCounted) {
 }
 
 TEST(Stability, ElementsThatAreZeroHaveNoRelativeChange) {
-  Case some = mlp_case("saliency", 0.1);
+  StabilityCase some = mlp_case("saliency", 0.1);
   some.inputs.index_put_({at::tensor({0, 0, 1}), at::tensor({1, 4, 0})}, at::zeros({3}, at::kDouble));
   const Measurement measured = some.measure("relative_input_stability(from=given,flips=keep)");
   EXPECT_EQ(part(measured, "input_zeros"), (std::vector<double>{2, 1, 0, 0, 0}));
@@ -248,8 +244,8 @@ TEST(Stability, ElementsThatAreZeroHaveNoRelativeChange) {
 
 TEST(Stability, SaturatedProbabilitiesKeepTheirDigits) {
   const auto saturated = [](at::ScalarType type) {
-    Case made{.model = mlp_model({.features = kStabilityFeatures, .activation = softplus(2), .gain = 60, .type = type}),
-              .explainer = explainers().make("saliency")};
+    StabilityCase made{.model = mlp_model({.features = kStabilityFeatures, .activation = softplus(2), .gain = 60, .type = type}),
+                       .explainer = explainers().make("saliency")};
     made.inputs = (3 * made.inputs).to(type);
     return made.measure("max_sensitivity(samples=20,radius=0.05)").values;
   };
@@ -306,7 +302,7 @@ TEST(Surroundings, BoxIsUniformAndKeyedBySampleAndPoint) {
 // ---- Quantus' ways ------------------------------------------------------------------------------------------------------
 
 TEST(QuantusOption, OneFlipMakesRelativeStabilityUndefined) {
-  const Case some = mlp_case();
+  const StabilityCase some = mlp_case();
   const Measurement ours = some.measure("relative_output_stability(from=given)");
   const Measurement theirs = some.measure("relative_output_stability(from=given,quantus=true)");
   const std::vector<double> flips = part(ours, "label_flips");
@@ -317,7 +313,7 @@ TEST(QuantusOption, OneFlipMakesRelativeStabilityUndefined) {
 }
 
 TEST(QuantusOption, LipschitzIsDividedByTheLargestValueOfABatch) {
-  const Case some = mlp_case();
+  const StabilityCase some = mlp_case();
   const std::int64_t batch = 3;
   std::vector<double> expected;
   for (std::int64_t b = 0; b < kStabilitySamples; ++b) {
@@ -341,7 +337,7 @@ TEST(QuantusOption, LipschitzIsDividedByTheLargestValueOfABatch) {
 // ---- refusals ----------------------------------------------------------------------------------------------------------
 
 TEST(Stability, SaysWhatIsMissing) {
-  Case some = mlp_case();
+  StabilityCase some = mlp_case();
   EXPECT_ERROR(some.measure("relative_representation_stability(layer=hiden)"), kUsage,
                "no layer 'hiden' (did you mean 'hidden'?)");
   EXPECT_ERROR(linear_case("saliency").measure("relative_representation_stability"), kUsage, "no hidden layer");
@@ -356,7 +352,7 @@ TEST(Stability, SaysWhatIsMissing) {
 }
 
 TEST(Stability, LayersByName) {
-  const Case some = mlp_case();
+  const StabilityCase some = mlp_case();
   const std::vector<double> last = some.measure("relative_representation_stability(from=given)").values;
   EXPECT_EQ(some.measure("relative_representation_stability(from=given,layer=act)").values, last);
   EXPECT_NE(some.measure("relative_representation_stability(from=given,layer=hidden)").values, last);
@@ -364,7 +360,7 @@ TEST(Stability, LayersByName) {
 }
 
 TEST(Stability, NoSamplesGiveNoValues) {
-  Case some = mlp_case();
+  StabilityCase some = mlp_case();
   some.inputs = some.inputs.slice(0, 0, 0);
   EXPECT_TRUE(some.measure("max_sensitivity").values.empty());
 }

@@ -1,6 +1,6 @@
 // r2et/tradeoff: robust, specific and accurate at once? Every recipe over its grid of weights and `linear`, one level of each
-// category dropped so that there is no gauge, at several radii under `gauntlet`: P@8, its between level, `specific` = (P@8 -
-// between)/(1 - between), a certified share, AUC and faithfulness by resampling.
+// category dropped so that there is no gauge, at several radii: P@8 under `gauntlet`, its between level, `specific` = (P@8 -
+// between)/(1 - between), certified P@8 (certified_overlap, which no attack can get below), AUC and faithfulness by resampling.
 //
 // Then the contest: for each method the weights with the highest `specific` on validation samples among those whose AUC there is
 // within .003 of Vanilla's (short trainings, first seed), trained with every seed and attacked on test samples; ours is held
@@ -29,17 +29,40 @@ struct Candidate {
   Member member;  // on the short training
 };
 
-// The numbers of one network at one radius, from its cells.
+// The numbers of one network at one radius.
 struct Standing {
-  double kept, between, specific;
+  double kept, between, specific, certified, comp;
 };
 
-Standing standing(const Json& cell) {
-  const Json& metric = cell.at("metrics")[0];
+Standing standing(const Json& attacked, const Json& certified, const Json& faithful) {
+  const Json& metric = attacked.at("metrics")[0];
   const double between = metric.at("between").is_null() ? std::nan("") : metric.at("between").get<double>();
   // A network with one top-k set for all inputs explains nothing about an input: 0, not undefined.
   const double specific = between == 1 ? 0 : defined_mean(numbers(metric.at("specific")));
-  return {defined_mean(numbers(metric.at("values"))), between, specific};
+  return {.kept = defined_mean(numbers(metric.at("values"))),
+          .between = between,
+          .specific = specific,
+          .certified = defined_mean(numbers(certified.at("values"))),
+          .comp = defined_mean(numbers(faithful.at("values")))};
+}
+
+std::vector<Standing> standings(ExperimentContext& context, const Setting& setting, const std::vector<CellSubject>& subjects,
+                                double radius, const std::string& label) {
+  const AttackChoice attack{.attack = strong_attack(context), .metrics = {setting.top_k()}, .epsilon = radius};
+  const std::string certificate = fmt::format("certified_overlap(k={},radius={})", setting.k, radius);
+  std::vector<Job> attacks, certificates, faithfulness;
+  for (const CellSubject& subject : subjects) {
+    attacks.push_back(attack_job(subject, attack, context.seed));
+    certificates.push_back(measure_job(subject, certificate, 0, context.seed));
+    faithfulness.push_back(measure_job(subject, "comp(remove=resample)", 0, context.seed));
+  }
+  const std::string at_radius = fmt::format("{}: {}, radius {}", setting.name(), label, radius);
+  const std::vector<Json> attacked = context.compute(at_radius, attacks);
+  const std::vector<Json> certified = context.compute(at_radius + ", certificates", certificates);
+  const std::vector<Json> faithful = context.compute(at_radius + ", faithfulness", faithfulness);
+  std::vector<Standing> found;
+  for (std::size_t i = 0; i < subjects.size(); ++i) found.push_back(standing(attacked[i], certified[i], faithful[i]));
+  return found;
 }
 
 class Tradeoff final : public Experiment {
@@ -54,15 +77,16 @@ class Tradeoff final : public Experiment {
         "seed";
     ResultTable grid{.name = "weight grids",
                      .caption =
-                         "Short trainings, first seed, validation samples. certified: share of samples whose top 8 provably "
-                         "stays within the radius (smooth "
-                         "networks). COMP: by resampling.",
+                         "Short trainings, first seed, validation samples. P@8 is under gauntlet; certified is a proven lower "
+                         "bound of it under any attack (certified_overlap). COMP: by resampling.",
                      .keys = {"dataset", "method", "weights", "radius"},
                      .columns = {"P@8", "between", "specific", "certified", "AUC", "COMP"}};
     ResultTable contest{.name = "contest",
-                        .caption = "Chosen weights, every seed, test samples, under gauntlet.",
+                        .caption =
+                            "Chosen weights, every seed, test samples. P@8 is under gauntlet; certified is a proven lower bound "
+                            "of it under any attack (certified_overlap). COMP: by resampling.",
                         .keys = {"dataset", "radius", "method", "weights"},
-                        .columns = {"specific P@8", "P@8", "between", "AUC", "AUC minus Vanilla's"}};
+                        .columns = {"specific P@8", "P@8", "between", "certified", "AUC", "AUC minus Vanilla's", "COMP"}};
     ResultTable goal{.name = "ours against the best other",
                      .caption =
                          "specific P@8 of the pair hinge minus that of the best other method whose AUC is within .003 of "
@@ -75,8 +99,8 @@ class Tradeoff final : public Experiment {
       if (!data) continue;
       const std::vector<Candidate> candidates = train_grid(context, setting, data);
       for (const double radius : radii(context)) {
-        const std::vector<Json> cells = measure_grid(context, setting, candidates, radius, grid, dots);
-        if (radius == 0.1 || radius == 0.3) hold_contest(context, setting, data, candidates, cells, radius, contest, goal);
+        const std::vector<Standing> found = measure_grid(context, setting, candidates, radius, grid, dots);
+        if (radius == 0.1 || radius == 0.3) hold_contest(context, setting, data, candidates, found, radius, contest, goal);
       }
     }
     result.tables = {goal, contest, grid};
@@ -106,61 +130,42 @@ class Tradeoff final : public Experiment {
     return candidates;
   }
 
-  static AttackChoice attack_at(const ExperimentContext& context, const Setting& setting, double radius) {
-    return {.attack = strong_attack(context), .metrics = {setting.top_k()}, .epsilon = radius};
-  }
-
   static double validation_auc(const Candidate& candidate) { return candidate.member.trained.result.validation->auc.mean; }
 
-  static std::vector<Json> measure_grid(ExperimentContext& context, const Setting& setting,
-                                        const std::vector<Candidate>& candidates, double radius, ResultTable& table, Json& dots) {
-    const std::string label = fmt::format("{}: grids, radius {}", setting.name(), radius);
-    std::vector<Job> attacks, faithfulness, certificates;
-    std::vector<std::size_t> smooth;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      CellSubject subject = subject_of(setting, candidates[i].member);
-      subject.part = "validation";
-      subject.samples = setting.choice_samples;
-      attacks.push_back(attack_job(subject, attack_at(context, setting, radius), context.seed));
-      faithfulness.push_back(measure_job(subject, "comp(remove=resample)", 0, context.seed));
-      if (!candidates[i].method->is_softplus()) continue;
-      smooth.push_back(i);
-      certificates.push_back(measure_job(subject, fmt::format("no_swap_radius(k={})", setting.k), 0, context.seed));
+  static std::vector<Standing> measure_grid(ExperimentContext& context, const Setting& setting,
+                                            const std::vector<Candidate>& candidates, double radius, ResultTable& table,
+                                            Json& dots) {
+    std::vector<CellSubject> subjects;
+    for (const Candidate& candidate : candidates) {
+      subjects.push_back(subject_of(setting, candidate.member));
+      subjects.back().part = "validation";
+      subjects.back().samples = setting.choice_samples;
     }
-    const std::vector<Json> cells = context.compute(label, attacks);
-    const std::vector<Json> faithful = context.compute(label + ", faithfulness", faithfulness);
-    const std::vector<Json> certified = context.compute(label + ", certificates", certificates);
+    const std::vector<Standing> all = standings(context, setting, subjects, radius, "grids");
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const Standing found = standing(cells[i]);
-      Value share;
-      if (const auto place = std::find(smooth.begin(), smooth.end(), i); place != smooth.end())
-        share.value = share_beyond(numbers(certified[static_cast<std::size_t>(place - smooth.begin())].at("values")), radius);
+      const Standing& found = all[i];
       const double area = validation_auc(candidates[i]);
       table.add({setting.dataset, candidates[i].method->name, candidates[i].weights, fmt::format("{}", radius)},
                 {{.value = found.kept},
                  {.value = found.between},
                  {.value = found.specific},
-                 share,
+                 {.value = found.certified},
                  {.value = area},
-                 {.value = defined_mean(numbers(faithful[i].at("values")))}});
+                 {.value = found.comp}});
       dots.push_back({{"subject", fmt::format("{}, radius {}", setting.dataset, radius)},
                       {"method", candidates[i].method->name},
                       {"weights", candidates[i].weights},
                       {"AUC", area},
                       {"P@8", found.kept},
+                      {"certified", found.certified},
                       {"between", found.between},
                       {"specific", found.specific}});
     }
-    return cells;
-  }
-
-  static double share_beyond(const std::vector<double>& certified, double radius) {
-    const auto beyond = std::count_if(certified.begin(), certified.end(), [&](double value) { return value >= radius; });
-    return static_cast<double>(beyond) / static_cast<double>(certified.size());
+    return all;
   }
 
   // The best weights of each method by `specific`, within the loss of AUC where any are.
-  static std::vector<const Candidate*> chosen(const std::vector<Candidate>& candidates, const std::vector<Json>& cells) {
+  static std::vector<const Candidate*> chosen(const std::vector<Candidate>& candidates, const std::vector<Standing>& found) {
     const auto vanilla =
         std::find_if(candidates.begin(), candidates.end(), [](const Candidate& one) { return one.method->name == "Vanilla"; });
     const double least = validation_auc(*vanilla) - kLoss;
@@ -168,7 +173,7 @@ class Tradeoff final : public Experiment {
     std::vector<std::pair<bool, double>> scores;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const double area = validation_auc(candidates[i]);
-      const std::pair score(area >= least, area >= least ? standing(cells[i]).specific : area);
+      const std::pair score(area >= least, area >= least ? found[i].specific : area);
       if (best.empty() || best.back()->method != candidates[i].method) {
         best.push_back(&candidates[i]);
         scores.push_back(score);
@@ -180,10 +185,28 @@ class Tradeoff final : public Experiment {
     return best;
   }
 
-  static void hold_contest(ExperimentContext& context, const Setting& setting, const std::shared_ptr<const ExperimentData>& data,
-                           const std::vector<Candidate>& candidates, const std::vector<Json>& cells, double radius,
-                           ResultTable& table, ResultTable& goal) {
-    const std::vector<const Candidate*> best = chosen(candidates, cells);
+  // The numbers of one method, by seed.
+  struct Runs {
+    std::vector<Standing> standings;
+    std::vector<double> areas;
+
+    std::vector<double> column(double Standing::*number) const {
+      std::vector<double> values;
+      for (const Standing& one : standings) values.push_back(one.*number);
+      return values;
+    }
+  };
+
+  static std::vector<double> differences(const std::vector<double>& values, const std::vector<double>& from) {
+    std::vector<double> result;
+    for (std::size_t i = 0; i < values.size(); ++i) result.push_back(values[i] - from[i]);
+    return result;
+  }
+
+  // Of the chosen weights, trained with every seed and looked at on test samples.
+  static std::vector<Runs> run_contest(ExperimentContext& context, const Setting& setting,
+                                       const std::shared_ptr<const ExperimentData>& data,
+                                       const std::vector<const Candidate*>& best, double radius) {
     const auto members = static_cast<std::size_t>(setting.members);
     std::vector<TrainOptions> options;
     for (const Candidate* one : best) {
@@ -191,39 +214,40 @@ class Tradeoff final : public Experiment {
         options.push_back(training(setting, *one->method, one->weights, setting.epochs, context.seed + seed));
     }
     const std::vector<TrainedModel> trained = context.train(*data, options, setting.name() + ": contest");
-    std::vector<Job> jobs;
-    for (const TrainedModel& model : trained)
-      jobs.push_back(attack_job(subject_of(setting, {data, model}), attack_at(context, setting, radius), context.seed));
-    const std::vector<Json> attacked = context.compute(fmt::format("{}: contest, radius {}", setting.name(), radius), jobs);
+    std::vector<CellSubject> subjects;
+    for (const TrainedModel& model : trained) subjects.push_back(subject_of(setting, {data, model}));
+    const std::vector<Standing> found = standings(context, setting, subjects, radius, "contest");
+    std::vector<Runs> runs(best.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      runs[i / members].standings.push_back(found[i]);
+      runs[i / members].areas.push_back(trained[i].result.test->auc.mean);
+    }
+    return runs;
+  }
 
-    std::vector<std::vector<double>> specific(best.size()), areas(best.size());
-    std::vector<Value> losses;
-    std::size_t vanilla = 0, ours = 0;
-    for (std::size_t i = 0; i < best.size(); ++i) {
-      if (best[i]->method->name == "Vanilla") vanilla = i;
-      if (best[i]->method->name == kOurs) ours = i;
-      for (std::size_t j = i * members; j < (i + 1) * members; ++j) {
-        specific[i].push_back(standing(attacked[j]).specific);
-        areas[i].push_back(trained[j].result.test->auc.mean);
-      }
-    }
+  static void hold_contest(ExperimentContext& context, const Setting& setting, const std::shared_ptr<const ExperimentData>& data,
+                           const std::vector<Candidate>& candidates, const std::vector<Standing>& found, double radius,
+                           ResultTable& table, ResultTable& goal) {
+    const std::vector<const Candidate*> best = chosen(candidates, found);
+    const std::vector<Runs> runs = run_contest(context, setting, data, best, radius);
+    const auto place_of = [&](const char* name) {
+      const auto place = std::find_if(best.begin(), best.end(), [&](const Candidate* one) { return one->method->name == name; });
+      return static_cast<std::size_t>(place - best.begin());
+    };
+    const std::size_t vanilla = place_of("Vanilla"), ours = place_of(kOurs);
     std::size_t rival = best.size();
+    const auto mean_specific = [&](std::size_t i) { return defined_mean(runs[i].column(&Standing::specific)); };
     for (std::size_t i = 0; i < best.size(); ++i) {
-      std::vector<double> kept, between, loss;
-      for (std::size_t j = 0; j < members; ++j) {
-        const Standing found = standing(attacked[i * members + j]);
-        kept.push_back(found.kept);
-        between.push_back(found.between);
-        loss.push_back(areas[i][j] - areas[vanilla][j]);
-      }
-      losses.push_back(over_seeds(loss));
+      const auto mean = [&](double Standing::*number) { return share(over_seeds(runs[i].column(number))); };
+      const Value loss = over_seeds(differences(runs[i].areas, runs[vanilla].areas));
       table.add({setting.dataset, fmt::format("{}", radius), best[i]->method->name, best[i]->weights},
-                {over_seeds(specific[i]), over_seeds(kept), over_seeds(between), over_seeds(areas[i]), losses.back()});
-      if (i == ours || losses.back().value < -kLoss) continue;
-      if (rival == best.size() || defined_mean(specific[i]) > defined_mean(specific[rival])) rival = i;
+                {over_seeds(runs[i].column(&Standing::specific)), mean(&Standing::kept), mean(&Standing::between),
+                 mean(&Standing::certified), share(over_seeds(runs[i].areas)), loss, mean(&Standing::comp)});
+      if (i == ours || loss.value < -kLoss) continue;
+      if (rival == best.size() || mean_specific(i) > mean_specific(rival)) rival = i;
     }
-    std::vector<double> ahead;
-    for (std::size_t j = 0; j < members; ++j) ahead.push_back(specific[ours][j] - specific[rival][j]);
+    const std::vector<double> ahead =
+        differences(runs[ours].column(&Standing::specific), runs[rival].column(&Standing::specific));
     goal.add({setting.dataset, fmt::format("{}", radius), best[rival]->method->name}, {over_seeds(ahead)});
   }
 
@@ -233,8 +257,8 @@ class Tradeoff final : public Experiment {
       "x": {"field": "AUC", "type": "quantitative", "scale": {"zero": false}},
       "y": {"field": "specific", "type": "quantitative", "title": "specific P@8"},
       "color": {"field": "method", "type": "nominal", "title": null},
-      "tooltip": [{"field": "method"}, {"field": "weights"}, {"field": "AUC"}, {"field": "P@8"}, {"field": "between"},
-      {"field": "specific"}]}}, "resolve": {"scale": {"x": "independent", "y": "independent"}}})json");
+      "tooltip": [{"field": "method"}, {"field": "weights"}, {"field": "AUC"}, {"field": "P@8"}, {"field": "certified"},
+      {"field": "between"}, {"field": "specific"}]}}, "resolve": {"scale": {"x": "independent", "y": "independent"}}})json");
     spec["data"]["values"] = dots;
     return {.name = "trade-off",
             .caption = "Every recipe over its weights: up is specific under gauntlet, right is accurate.",

@@ -1,5 +1,6 @@
 // Bounds on the gradient of the margin z_1 - z_0 over an l2 ball, for chains of linear layers and activations with two classes;
-// differentiable by the parameters.
+// differentiable by the parameters. They need no second derivative, so kinks are no obstacle; where a network is smooth
+// ball_bounds.h has bounds on those as well.
 //
 //     G(x') = sum_h a_h(x') W_h          W_h: row h of the first linear layer, preprocessing folded in
 // Pre-activations of the first layer move by at most radius * ||W_h||; those of later layers are bounded by interval arithmetic.
@@ -42,6 +43,7 @@ class MarginChain {
   explicit MarginChain(const Network& network);
 
   std::int64_t networks() const { return layers_.front().weight.size(0); }
+  std::int64_t units() const { return layers_.front().weight.size(1); }  // of the first layer
   // `inputs` [M, b, n].
   MarginBounds bounds(const at::Tensor& inputs, double radius) const;
 
@@ -59,5 +61,18 @@ class MarginChain {
 
   std::vector<Layer> layers_;
 };
+
+// What bounds of pairs are made of: a MarginBounds, or some of its samples, with rows projected where gradients are.
+struct PairFactors {
+  at::Tensor rows;          // [M, units, n]
+  at::Tensor middle, half;  // [M, b, units]
+  at::Tensor signs;         // [M, b, n], 1 or -1: of the gradient at x
+};
+
+// |G_i| - |G_j| is nowhere in the ball below
+//     LB_ij = min over t = -1, 1 of  s_i (Gmid_i - t Gmid_j) - sum_h half_h |W_hi - t W_hj|,     Gmid = sum_h middle_h W_h
+// because |a| >= s a and |a| is a or -a. Bounded jointly: units that move both features alike cancel. [M, b, n, n]; i is
+// dimension 2, j dimension 3.
+at::Tensor pair_lower_bounds(const PairFactors& factors);
 
 }  // namespace holdfast

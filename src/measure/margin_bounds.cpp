@@ -1,4 +1,4 @@
-#include "margin_bounds.h"
+#include "holdfast/measure/margin_bounds.h"
 
 #include <fmt/core.h>
 
@@ -159,6 +159,17 @@ MarginBounds MarginChain::bounds(const at::Tensor& inputs, double radius) const 
           .ceiling = ceiling.squeeze(1),
           .steadiness = slope.steadiness.empty() ? at::zeros({inputs.size(0), inputs.size(1), 0}, inputs.options())
                                                  : at::cat(slope.steadiness, 2)};
+}
+
+at::Tensor pair_lower_bounds(const PairFactors& factors) {
+  const at::Tensor& rows = factors.rows;
+  const at::Tensor middle = at::matmul(factors.middle, rows);
+  const auto bound = [&](double t) {
+    const at::Tensor apart = (rows.unsqueeze(3) - t * rows.unsqueeze(2)).abs().flatten(2);  // [M, units, n n]
+    const at::Tensor moved = at::matmul(factors.half, apart).unflatten(2, {rows.size(2), rows.size(2)});
+    return factors.signs.unsqueeze(3) * (middle.unsqueeze(3) - t * middle.unsqueeze(2)) - moved;
+  };
+  return at::minimum(bound(1), bound(-1));
 }
 
 }  // namespace holdfast

@@ -1,0 +1,62 @@
+#include "swaps.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "holdfast/core/error.h"
+
+namespace holdfast {
+namespace {
+
+class OpenPairs {
+ public:
+  OpenPairs(std::span<const std::int8_t> open, std::size_t top, std::size_t others) : open_(open), rows_(top), columns_(others) {}
+
+  // Whether anything remains after all rows and columns with fewer than `least` open pairs have been struck out.
+  bool remain(std::int64_t least) {
+    std::fill(rows_.begin(), rows_.end(), 1);
+    std::fill(columns_.begin(), columns_.end(), 1);
+    while (strike_out(least)) {
+    }
+    return std::find(rows_.begin(), rows_.end(), 1) != rows_.end();
+  }
+
+ private:
+  bool strike_out(std::int64_t least) {
+    std::vector<std::int64_t> in_row(rows_.size()), in_column(columns_.size());
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      for (std::size_t j = 0; j < columns_.size(); ++j) {
+        const bool counts = rows_[i] && columns_[j] && open_[i * columns_.size() + j];
+        in_row[i] += counts;
+        in_column[j] += counts;
+      }
+    }
+    bool changed = false;
+    const auto strike = [&](std::vector<char>& alive, const std::vector<std::int64_t>& pairs) {
+      for (std::size_t i = 0; i < alive.size(); ++i) {
+        if (!alive[i] || pairs[i] >= least) continue;
+        alive[i] = 0;
+        changed = true;
+      }
+    };
+    strike(rows_, in_row);
+    strike(columns_, in_column);
+    return changed;
+  }
+
+  std::span<const std::int8_t> open_;
+  std::vector<char> rows_, columns_;  // not struck out
+};
+
+}  // namespace
+
+std::int64_t most_swaps(std::span<const std::int8_t> open, std::int64_t top, std::int64_t others) {
+  HOLDFAST_CHECK(static_cast<std::int64_t>(open.size()) == top * others);
+  OpenPairs pairs(open, static_cast<std::size_t>(top), static_cast<std::size_t>(others));
+  for (std::int64_t swaps = std::min(top, others); swaps > 0; --swaps) {
+    if (pairs.remain(swaps)) return swaps;
+  }
+  return 0;
+}
+
+}  // namespace holdfast
