@@ -60,7 +60,8 @@ class Ablation final : public Experiment {
     return names;
   }
 
-  // What is changed in steady_map, one thing at a time. The first three knock a part out: `quick` has these alone.
+  // What is changed in steady_map, one thing at a time. The first three knock a part out: `quick` has these alone; `cpu` has
+  // seven, the rest would take it a night.
   static std::vector<Entry> variants(const ExperimentContext& context, const Setting& setting) {
     const std::int64_t steps = objectives().options(recipe_of(context, setting, kShipped)).integer("steps");
     std::vector<Entry> all{{"weight=0", "maps may change: what remains is PGD whose maps are kept apart"},
@@ -68,15 +69,15 @@ class Ablation final : public Experiment {
                            {"apart=0", "maps of different samples may be alike"},
                            {"weight=2", "less against the change of maps"},
                            {"weight=10", "more against the change of maps"},
+                           {"explanation=both,path_steps=3", "the maps that must hold"},
+                           {fmt::format("steps={}", steps / 2), "half as many inner steps, each longer"},
                            {"apart=4", "more against likeness of different samples' maps"},
                            {"explanation=integrated_gradients,path_steps=3", "the map that must hold"},
-                           {"explanation=both,path_steps=3", "the maps that must hold"},
                            {"window=1", "a shift by a pixel costs little, as in 1-LENS"},
                            {"ramp=0", "full weights from the first step"},
                            {"sharpness=100", "the worst point is sought on a network that is hardly smoothed"},
-                           {fmt::format("steps={}", steps / 2), "half as many inner steps, each longer"},
                            {fmt::format("steps={}", 2 * steps), "twice as many inner steps, each shorter"}};
-    if (context.quick()) all.resize(3);
+    all.resize(context.by_scale<std::size_t>(3, 7, all.size()));
     for (Entry& entry : all) entry.training = fmt::format("{}({})", kShipped, entry.training);
     return all;
   }
@@ -202,7 +203,7 @@ class Ablation final : public Experiment {
       "color": {"field": "training", "type": "nominal", "title": null, "sort": null, "scale": {"scheme": "category20"},
                 "legend": {"labelLimit": 400, "symbolLimit": 0}}}, "layer": [
       {"mark": {"type": "rule", "opacity": 0.4}, "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}},
-      {"mark": {"type": "point", "filled": true, "size": 60}, "encoding": {
+      {"mark": {"type": "point", "filled": true, "size": 60, "opacity": 1}, "encoding": {
       "x": {"field": "1-LENS-prec", "type": "quantitative", "title": "1-LENS-prec under gauntlet", "scale": {"zero": false}},
       "tooltip": [{"field": "training"}, {"field": "what differs"}, {"field": "1-LENS-prec"}, {"field": "top-k"},
                   {"field": "between"}, {"field": "accuracy"}]}}]}})json");
