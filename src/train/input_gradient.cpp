@@ -60,7 +60,7 @@ at::Tensor GroupProjection::project(const at::Tensor& gradient, const Schema& sc
 }
 
 at::Tensor norms(const at::Tensor& vectors) {
-  return vectors.flatten(1).norm(2, 1);
+  return at::linalg_vector_norm(vectors.flatten(1), 2, at::IntArrayRef{1});
 }
 
 at::Tensor per_sample(const at::Tensor& numbers, const at::Tensor& like) {

@@ -31,6 +31,8 @@ class InputGradient {
   explicit InputGradient(ExplainedQuantity quantity) : quantity_(quantity) {}
   explicit InputGradient(const Options& options) : InputGradient(parse_explained_quantity(options.word("target"))) {}
 
+  ExplainedQuantity quantity() const { return quantity_; }
+
   // One forward and one input gradient.
   ExplainedPoint at(Trainee& trainee, const TrainBatch& batch) const;
   // The same elsewhere; without `classes` the predicted ones.

@@ -7,9 +7,11 @@
 // gradient's signs (sign_curvature.h) with a step that is not lost in rounding; where the data has one-hot groups, ranks are
 // those of projected gradients: large gap weights otherwise raise the part of the gradient that no valid row can feel. Departs
 // from the authors' code: the activation stays what the model has (they switch to softplus silently); R2ET-mm takes the pairs it
-// describes; a step costs 2F + 2B + P, and F + B + P without curvature, instead of 6F + 5B + P and 3F + 2B + P. The gap grows
-// with the gradient: watch the term `norm`, ||I||.
+// describes; a step costs 2F + 2B + P, and F + B + P without curvature, instead of 6F + 5B + P and 3F + 2B + P; without
+// curvature, networks of linear layers and relu or softplus take a shorter way (chain_gap.h). The gap grows with the gradient:
+// watch the term `norm`, ||I||.
 
+#include "chain_gap.h"
 #include "holdfast/core/torch.h"
 #include "input_gradient.h"
 #include "methods.h"
@@ -58,6 +60,7 @@ class R2et final : public Objective {
   }
 
   std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const override {
+    if (curvature_ == 0 && ChainGap::fits(trainee, batch)) return values_of_chain(*trainee.network(), batch);
     const ExplainedPoint point = gradient_.at(trainee, batch);
     const at::Tensor ranked = projection_.project(point.gradient, batch.schema);
     std::vector<at::Tensor> values{ce_term(trainee, batch, point.logits), pairs_.mean_gap(ranked, batch.schema.layout),
@@ -67,6 +70,15 @@ class R2et final : public Objective {
   }
 
  private:
+  // The same for networks that allow the short way. A projection is symmetric: c . project(I) = project(c) . I.
+  std::vector<at::Tensor> values_of_chain(const Network& network, const TrainBatch& batch) const {
+    const ChainGap chain(network, batch, gradient_.quantity());
+    const at::Tensor ranked = projection_.project(chain.gradient(), batch.schema);
+    const at::Tensor c = projection_.project(pairs_.cotangent(ranked, batch.schema.layout), batch.schema);
+    const auto [ce, gap] = chain.terms(c);
+    return {ce, gap, norms(ranked)};
+  }
+
   // Without curvature there is a term less: another kind of objective.
   static std::vector<std::string> weight_options(const Options& options) {
     if (options.real("curvature") > 0) return {"gap", "curvature"};

@@ -2,8 +2,27 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
+#include "top_rows.h"
 
 namespace holdfast {
+namespace {
+
+// `inside` at the k largest of each row of magnitudes [B, features], `outside` elsewhere.
+at::Tensor marked(const at::Tensor& magnitudes, std::int64_t k, double inside, double outside) {
+  if (!magnitudes.is_cpu()) {
+    at::Tensor marks = at::full_like(magnitudes, outside);
+    return marks.scatter_(1, std::get<1>(magnitudes.topk(k, 1, true, /*sorted=*/false)), inside);
+  }
+  const at::Tensor rows = magnitudes.contiguous();
+  at::Tensor marks = at::empty_like(rows);
+  AT_DISPATCH_FLOATING_TYPES(rows.scalar_type(), "marked", [&] {
+    top_rows::mark<scalar_t>({rows.size(0), rows.size(1)}, k, rows.const_data_ptr<scalar_t>(), static_cast<scalar_t>(inside),
+                             static_cast<scalar_t>(outside), marks.data_ptr<scalar_t>());
+  });
+  return marks;
+}
+
+}  // namespace
 
 std::vector<OptionSpec> RankPairs::options() {
   return {{"top_k", 8, at_least(1), "features that should stay on top"},
@@ -45,8 +64,7 @@ at::Tensor RankPairs::cotangent(const at::Tensor& gradient, const Layout& layout
   at::Tensor weights;
   if (all_) {
     const double n = static_cast<double>(magnitudes.size(1)), k = static_cast<double>(top_k_);
-    weights = at::full_like(magnitudes, -1 / (n - k));
-    weights.scatter_(1, std::get<1>(magnitudes.topk(top_k_, 1, true, /*sorted=*/false)), 1 / k);
+    weights = marked(magnitudes, top_k_, 1 / k, -1 / (n - k));
   } else {
     const Positions positions = around_the_threshold(magnitudes);
     weights = at::zeros_like(magnitudes);

@@ -153,20 +153,18 @@ class StackTraining {
       values.push_back(value.view({networks(), -1}).mean(1));
     }
     const at::Tensor terms = at::stack(values);
-    const at::Tensor losses = (weights(batch.progress).to(terms.options()) * terms).sum(0);
+    const at::Tensor losses = (weights(batch.progress, terms.options()) * terms).sum(0);
     means.add(terms, losses, ids.numel() / networks());
     optimizer_->minimise(losses.sum(), learning_rate());
   }
 
   // [terms, networks]
-  at::Tensor weights(double progress) const {
-    std::vector<at::Tensor> columns;
+  at::Tensor weights(double progress, at::TensorOptions options) const {
+    std::vector<double> rows;
     for (const auto& objective : objectives_) {
-      std::vector<double> column;
-      for (const Term& term : objective->terms(progress)) column.push_back(term.weight);
-      columns.push_back(torch::tensor(column, at::kDouble));
+      for (const Term& term : objective->terms(progress)) rows.push_back(term.weight);
     }
-    return at::stack(columns, 1);
+    return torch::tensor(rows, at::kDouble).view({networks(), -1}).t().to(options);
   }
 
   double progress() const {
