@@ -121,8 +121,8 @@ std::vector<Json> ExperimentContext::compute(const std::string& label, const std
   std::vector<Json> results;
   for (const Job& job : jobs) {
     Json kept = read_kept(path(job), job.key);
-    Work& work = work_[kept.at("on")];
-    if (work.cells.insert(path(job)).second) work.seconds += kept.at("seconds").get<double>();
+    Work& work = work_[kept.value("on", kUnknownMachine)];
+    if (work.cells.insert(path(job)).second) work.seconds += kept.value("seconds", 0.0);
     results.push_back(std::move(kept.at("value")));
   }
   return results;

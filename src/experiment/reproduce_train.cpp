@@ -137,8 +137,8 @@ std::vector<TrainedModel> ExperimentContext::train(const ExperimentData& data, s
   for (std::size_t i = 0; i < options.size(); ++i) {
     trained[i].result = read_kept(options[i]);
     const Json made = read_json(options[i].folder + "/result.json");
-    Work& work = work_[made.at("on")];
-    if (work.networks.insert(trained[i].file).second) work.seconds += made.at("seconds").get<double>();
+    Work& work = work_[made.value("on", kUnknownMachine)];
+    if (work.networks.insert(trained[i].file).second) work.seconds += made.value("seconds", 0.0);
     auto model = make_model(trained[i].result.network.to(device), data.data.schema.layout);
     model->set_name(options[i].recipe);
     trained[i].model = std::move(model);
