@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "holdfast/core/error.h"
 #include "nan.h"
@@ -23,23 +24,32 @@ struct Area {
 };
 
 Area one_against_rest(std::span<const double> scores, std::span<const std::int64_t> labels, std::int64_t positive) {
-  std::vector<double> sides[2];
-  for (std::size_t i = 0; i < scores.size(); ++i) sides[labels[i] == positive].push_back(scores[i]);
+  std::vector<std::pair<double, std::size_t>> order;
   Area area;
-  area.positives = static_cast<std::int64_t>(sides[1].size());
-  area.negatives = static_cast<std::int64_t>(sides[0].size());
-  if (sides[0].empty() || sides[1].empty()) return area;
-
-  const std::vector<double> overall = mid_ranks(scores);
-  const std::vector<double> within[2] = {mid_ranks(sides[0]), mid_ranks(sides[1])};
-  const double positives = static_cast<double>(area.positives), negatives = static_cast<double>(area.negatives);
-  std::size_t next[2] = {0, 0};
-  double wins = 0;  // pairs ranked rightly, ties one half: whole and half numbers, so the sum is exact
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const bool is_positive = labels[i] == positive;
-    const double below = overall[i] - within[is_positive][next[is_positive]++];  // samples of the other side that score less
-    if (is_positive) wins += below;
-    area.placements.push_back(is_positive ? below / negatives : 1 - below / positives);
+    order.emplace_back(scores[i], i);
+    ++(labels[i] == positive ? area.positives : area.negatives);
+  }
+  if (area.positives == 0 || area.negatives == 0) return area;
+
+  std::sort(order.begin(), order.end());
+  area.placements.resize(scores.size());
+  const double positives = static_cast<double>(area.positives), negatives = static_cast<double>(area.negatives);
+  double less[2] = {0, 0};  // samples of each side that score less than those of the group
+  double wins = 0;          // pairs ranked rightly, ties one half: whole and half numbers, so the sum is exact
+  for (auto begin = order.begin(); begin != order.end();) {
+    double equal[2] = {0, 0};
+    auto end = begin;
+    do {
+      ++equal[labels[end++->second] == positive];
+    } while (end != order.end() && end->first == begin->first);
+    for (; begin != end; ++begin) {
+      const bool is_positive = labels[begin->second] == positive;
+      const double below = less[!is_positive] + equal[!is_positive] / 2;
+      if (is_positive) wins += below;
+      area.placements[begin->second] = is_positive ? below / negatives : 1 - below / positives;
+    }
+    for (const int side : {0, 1}) less[side] += equal[side];
   }
   area.value = wins / (positives * negatives);
   return area;

@@ -49,6 +49,11 @@ bool alternates(const Network& network) {
   return true;
 }
 
+// Of matrices, or of a stack's.
+at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
+  return a.dim() == 2 ? at::mm(a, b) : at::bmm(a, b);
+}
+
 at::Tensor apply_layer(const op::Linear& layer, const at::Tensor& x) {
   if (layer.weight.dim() == 2) return at::linear(x, layer.weight, layer.bias);
   return at::baddbmm(layer.bias.unsqueeze(1), x, layer.weight.transpose(1, 2));
@@ -89,8 +94,8 @@ void ChainGap::Pass::explain(const at::Tensor& logits, ExplainedQuantity quantit
 
 void ChainGap::Pass::pull_back() {
   at::Tensor signal = q;
-  for (std::size_t l = layers.size() - 1; l > 0; --l) signal = at::matmul(signal, layers[l].weight) * slopes[l - 1];
-  gradient = at::matmul(signal, layers[0].weight).view({shape.rows, -1});
+  for (std::size_t l = layers.size() - 1; l > 0; --l) signal = product(signal, layers[l].weight) * slopes[l - 1];
+  gradient = product(signal, layers[0].weight).view({shape.rows, -1});
 }
 
 // Both terms as one step of the graph.
@@ -102,14 +107,14 @@ class ChainGap::Step : public torch::autograd::Function<ChainGap::Step> {
   static variable_list forward(AutogradContext* context, const Shared& pass, const at::Tensor& c, at::TensorList) {
     variable_list tangents{rows_of(pass->layers[0], c)}, moved;  // t_(l-1) and u_l
     for (std::size_t l = 0; l < pass->layers.size(); ++l) {
-      moved.push_back(at::matmul(tangents[l], pass->layers[l].weight.transpose(-2, -1)));
+      moved.push_back(product(tangents[l], pass->layers[l].weight.transpose(-2, -1)));
       if (l < pass->slopes.size()) tangents.push_back(moved[l] * pass->slopes[l]);
     }
-    const at::Tensor product = (pass->q * moved.back()).sum(-1).view(-1);
+    const at::Tensor gaps = (pass->q * moved.back()).sum(-1).view(-1);
     context->saved_data["pass"] = c10::IValue::make_capsule(c10::make_intrusive<Kept>(pass));
     tangents.insert(tangents.end(), moved.begin(), moved.end());
     context->save_for_backward(std::move(tangents));
-    return {pass->ce.detach(), product};
+    return {pass->ce.detach(), gaps};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& weights) {
@@ -124,11 +129,11 @@ class ChainGap::Step : public torch::autograd::Function<ChainGap::Step> {
     at::Tensor f = pass->q * weights[1].view(e.sizes().slice(0, e.dim() - 1)).unsqueeze(-1);
     variable_list gradients(2 + 2 * count);  // the first two are the pass's and c's
     for (std::size_t l = count - 1;; --l) {
-      gradients[2 + 2 * l] = at::matmul(e.transpose(-2, -1), pass->values[l]).add_(at::matmul(f.transpose(-2, -1), tangent(l)));
+      gradients[2 + 2 * l] = product(e.transpose(-2, -1), pass->values[l]).add_(product(f.transpose(-2, -1), tangent(l)));
       gradients[3 + 2 * l] = e.sum(-2);
       if (l == 0) return gradients;
-      e = at::matmul(e, pass->layers[l].weight).mul_(pass->slopes[l - 1]);
-      f = at::matmul(f, pass->layers[l].weight);
+      e = product(e, pass->layers[l].weight).mul_(pass->slopes[l - 1]);
+      f = product(f, pass->layers[l].weight);
       if (pass->bends[l - 1].defined()) e.addcmul_(f * moved(l - 1), pass->bends[l - 1]);
       f.mul_(pass->slopes[l - 1]);
     }

@@ -107,7 +107,11 @@ class StackTraining {
   void train_epoch(Progress& bar) {
     const auto start = std::chrono::steady_clock::now();
     std::vector<Batches> batches;
-    for (const TrainOptions& one : options_) batches.push_back(epoch_batches(dataset_.train, one.batch_size, one.seed, epoch_));
+    for (std::size_t m = 0; m < options_.size(); ++m) {
+      const TrainOptions& one = options_[m];
+      const bool as_before = m > 0 && one.seed == options_[m - 1].seed;  // a grid has one seed
+      batches.push_back(as_before ? batches.back() : epoch_batches(dataset_.train, one.batch_size, one.seed, epoch_));
+    }
     steps_per_epoch_ = static_cast<std::int64_t>(batches.front().size());
     const double rate = learning_rate();
     StackMeans means(objectives_.front()->terms(progress()));
@@ -148,11 +152,8 @@ class StackTraining {
                            .schema = dataset_.schema,
                            .seed = derived_seed(first().seed, "train.step", static_cast<std::uint64_t>(step)),
                            .progress = progress()};
-    std::vector<at::Tensor> values;
-    for (const at::Tensor& value : objectives_.front()->values(*trainee_, batch)) {
-      values.push_back(value.view({networks(), -1}).mean(1));
-    }
-    const at::Tensor terms = at::stack(values);
+    const at::Tensor values = at::stack(objectives_.front()->values(*trainee_, batch));
+    const at::Tensor terms = values.view({values.size(0), networks(), -1}).mean(2);
     const at::Tensor losses = (weights(batch.progress, terms.options()) * terms).sum(0);
     means.add(terms, losses, ids.numel() / networks());
     optimizer_->minimise(losses.sum(), learning_rate());
