@@ -21,7 +21,8 @@ void handle(int signal) {
 // With the interpreter lock.
 bool ctrl_c_is_ours() {
   if (gettid() != getpid()) return false;
-  const py::module_ signals = py::module_::import("signal");
+  // The module beneath Python's `signal`, whose own functions look every answer up among enumerations first.
+  const py::module_ signals = py::module_::import("_signal");
   return signals.attr("getsignal")(SIGINT).is(signals.attr("default_int_handler"));
 }
 

@@ -3,6 +3,8 @@
 #include <exception>
 #include <string>
 
+#include <malloc.h>
+
 #include <c10/util/Exception.h>
 
 #include "command.h"
@@ -33,6 +35,15 @@ class HelpFormatter : public CLI::Formatter {
     return out.str();
   }
 };
+
+// A pass asks for the megabytes that the one before it let go. Had they gone back to the system in between, their pages would be
+// cleared anew each time: up to an eighth of an attack on images of 28 x 28.
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that it takes
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
 
 // What torch throws has a stack trace below its first line.
 std::string first_line(const std::string& text) {
@@ -88,6 +99,7 @@ int main(int argc, char** argv) {
   using holdfast::log_line;
   using holdfast::LogLevel;
   holdfast::catch_signals();
+  holdfast::cli::keep_freed_memory();
   holdfast::cli::Outcome outcome;
   try {
     const int exit_code = holdfast::cli::run(argc, argv, outcome);

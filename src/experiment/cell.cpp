@@ -9,6 +9,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/explain/batch_rows.h"
 #include "model_tiles.h"
 
 namespace holdfast {
@@ -19,7 +20,7 @@ constexpr const char* kOutcomes = "samples";  // key of the per-sample outcomes 
 // Rows of the run that attacks may scale themselves by.
 constexpr std::int64_t kReferenceRows = 32;
 
-CellResult run_tile(const CellTask& task, const Reference& reference, const Tile& tile) {
+CellResult run_part(const CellTask& task, const Reference& reference, const Tile& tile) {
   const at::Tensor inputs = inputs_for(task.inputs, tile, task.model);
   const at::Tensor targets = targets_for(task.targets, tile, task.model, inputs);
   const at::Tensor ids = rows(task.sample_ids, tile);
@@ -153,6 +154,31 @@ CellResult join(std::vector<CellResult> tiles) {
     whole.verified = worse_of(whole.verified, tile.verified);
   }
   return whole;
+}
+
+// Samples of a tile that are attacked together. An attack by gradient wants the graph of an explanation of many passes until it
+// has pulled back through it: where the graphs of a whole tile do not fit the memory all of them are made twice, so there are no
+// more samples than fit. (The path of a scale-invariant model is one point.)
+std::int64_t attacked_at_once(const CellTask& task, const Tile& tile) {
+  const std::int64_t passes = task.explainer.evaluations(task.schema);
+  if (passes == 1 || !task.explainer.is_differentiable() || task.model.capabilities().scale_invariant) return tile.size();
+  const BatchRows rows({.model = task.model,
+                        .inputs = inputs_for(task.inputs, {.begin = tile.begin, .end = tile.begin + 1}, task.model),
+                        .targets = {},
+                        .sample_ids = {}});
+  std::int64_t some = tile.size();
+  while (some > 1 && !rows.all_fit(some * passes, Pass::kPullback)) --some;
+  return even_part(tile.size(), some);
+}
+
+CellResult run_tile(const CellTask& task, const Reference& reference, const Tile& tile) {
+  const std::int64_t some = attacked_at_once(task, tile);
+  if (some == tile.size()) return run_part(task, reference, tile);
+  std::vector<CellResult> parts;
+  for (std::int64_t begin = tile.begin; begin < tile.end; begin += some) {
+    parts.push_back(run_part(task, reference, {.index = tile.index, .begin = begin, .end = std::min(begin + some, tile.end)}));
+  }
+  return join(std::move(parts));
 }
 
 }  // namespace

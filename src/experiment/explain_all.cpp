@@ -35,15 +35,14 @@ ExplainedBatch explain_tile(const ExplainJob& job, const Reference& reference, c
           .gauge_share = kept(explanation.gauge_share)};
 }
 
-// What a Network does to one sample it does to each; others are tried.
 void check_first(const ExplainJob& job, const at::Tensor& alone, const ExplainedBatch& part, const Tile& tile) {
   check_same_logits(job.model, alone, part.logits[0]);
-  if (job.model.network() == nullptr)
-    check_among_extremes(job.model,
-                         inputs_for(job.inputs, {.begin = 0, .end = std::min<std::int64_t>(tile.size(), 3)}, job.model), alone);
+  check_among_extremes(job.model, inputs_for(job.inputs, {.begin = 0, .end = std::min<std::int64_t>(tile.size(), 3)}, job.model),
+                       alone);
 }
 
 ExplainedBatch join(const std::vector<ExplainedBatch>& parts) {
+  if (parts.size() == 1) return parts[0];
   ExplainedBatch whole;
   for (at::Tensor ExplainedBatch::*field : {&ExplainedBatch::maps, &ExplainedBatch::log_scale, &ExplainedBatch::logits,
                                             &ExplainedBatch::targets, &ExplainedBatch::delta, &ExplainedBatch::gauge_share}) {

@@ -80,6 +80,40 @@ TEST(Cell, AgreesBetweenTileSizesUpToRounding) {
   }
 }
 
+// An attack that notes how many samples it gets at once.
+class Noting final : public Attack {
+ public:
+  explicit Noting(std::unique_ptr<Attack> attack) : Attack(attack->name()), attack_(std::move(attack)) {}
+  AttackResult run(const AttackTask& task) const override {
+    sizes_.push_back(task.inputs.size(0));
+    return attack_->run(task);
+  }
+  void check(const AttackTask& task) const override { attack_->check(task); }
+  const std::vector<std::int64_t>& sizes() const { return sizes_; }
+
+ private:
+  std::unique_ptr<Attack> attack_;
+  mutable std::vector<std::int64_t> sizes_;
+};
+
+// A row's activations are 12 + 2 x 4096 + 3 floats, and a pullback holds 2.5 times those: 3270 rows in 256 MiB, so the paths of
+// two samples. Each by itself must give the same.
+TEST(Cell, AttacksAsManySamplesAtOnceAsHoldTheirGraphs) {
+  Setting setting;
+  setting.model = make_model(architectures().make("mlp(inputs=12,hidden=4096,classes=3)")->build(1));
+  setting.explainer = explainers().make("integrated_gradients(steps=1600)");
+  setting.attack = std::make_unique<Noting>(attacks().make("er(steps=1,step_size=0.2)"));
+  setting.ids = setting.ids.slice(0, 0, 3);
+  setting.inputs = setting.inputs.slice(0, 0, 3);
+  const CellResult tile = run_cell(setting.task(), {.size = 3, .threads = 1});
+  EXPECT_EQ(dynamic_cast<const Noting&>(*setting.attack).sizes(), (std::vector<std::int64_t>{2, 1}));
+  const CellResult alone = run_cell(setting.task(), {.size = 1, .threads = 1});
+  EXPECT_TRUE(at::allclose(tile.perturbed, alone.perturbed, 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(tile.moved_maps, alone.moved_maps, 1e-3, 1e-6));
+  EXPECT_GT((tile.perturbed - setting.inputs).abs().max().item<double>(), 0.01) << "the attack did nothing";
+  EXPECT_EQ(tile.samples.size(), 3U);
+}
+
 TEST(Cell, StoredTilesAreUsedAgainAndRoundTrip) {
   const Setting setting;
   const TempFolder folder;
