@@ -40,9 +40,9 @@ class StackMeans {
 
   // `means` [terms, networks], of batches of `samples`.
   void add(const at::Tensor& means, const at::Tensor& losses, std::int64_t samples) {
-    const at::Tensor both =
-        at::cat({losses.detach().unsqueeze(0), means.detach()}).to(at::kDouble) * static_cast<double>(samples);
-    sums_ = sums_.defined() ? sums_ + both : both;
+    const at::Tensor both = at::cat({losses.detach().unsqueeze(0), means.detach()});
+    if (!sums_.defined()) sums_ = at::zeros_like(both, at::kDouble);
+    sums_.add_(both, static_cast<double>(samples));
     samples_ += static_cast<double>(samples);
   }
 
