@@ -68,17 +68,13 @@ TextTable flatten(const Json& table) {
   return text;
 }
 
-TextTable verdict_table(const Json& verdicts, bool with_experiment) {
-  TextTable table{.header = {"claim", "it says", "verdict", "number", "seeds"}, .rows = {}};
-  if (with_experiment) table.header.emplace_back("experiment");
-  table.header.emplace_back("why");
+TextTable verdict_table(const Json& verdicts) {
+  TextTable table{.header = {"claim", "it says", "verdict", "number", "seeds", "experiment"}, .rows = {}};
   for (const Json& verdict : verdicts) {
-    std::vector<std::string> row{verdict.at("claim"), verdict.at("says"), verdict.at("verdict"), with_interval(verdict, "number"),
-                                 std::to_string(verdict.at("seeds").get<int>())};
-    if (with_experiment)
-      row.push_back(fmt::format("{} ({})", verdict.at("experiment").get<std::string>(), verdict.at("scale").get<std::string>()));
-    row.push_back(verdict.at("why"));
-    table.rows.push_back(std::move(row));
+    table.rows.push_back(
+        {verdict.at("claim"), verdict.at("says"), verdict.at("verdict"), with_interval(verdict, "number"),
+         std::to_string(verdict.at("seeds").get<int>()),
+         fmt::format("{} ({})", verdict.at("experiment").get<std::string>(), verdict.at("scale").get<std::string>())});
   }
   return table;
 }
@@ -103,9 +99,27 @@ std::string markdown(const TextTable& table) {
   return text;
 }
 
-// "`epochs` 300": lists and objects as JSON.
-std::string setting(const std::string& name, const Json& value) {
-  return fmt::format("{}: {}", name, value.is_string() ? value.get<std::string>() : value.dump());
+// The verdicts at a glance, then what decides each.
+std::string verdicts_markdown(const Json& verdicts) {
+  std::string text = "## Verdicts\n\n" + markdown(verdict_table(verdicts)) + "\nWhat decides each:\n\n";
+  for (const Json& verdict : verdicts) {
+    text += fmt::format("- **{}**, {}. {}\n", verdict.at("claim").get<std::string>(), verdict.at("experiment").get<std::string>(),
+                        verdict.at("why").get<std::string>());
+  }
+  return text + "\n";
+}
+
+// "dataset mnist, epsilon 0.3, training (steps 4000, batch size 10)"
+std::string in_words(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
+  if (!value.is_structured()) return value.dump();
+  std::vector<std::string> parts;
+  for (const auto& [name, part] : value.items()) {
+    const std::string words = part.is_object() ? fmt::format("({})", in_words(part)) : in_words(part);
+    parts.push_back(value.is_array() ? words : fmt::format("{} {}", name, words));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::string experiment_markdown(const Json& results, const Json& manifest) {
@@ -118,7 +132,7 @@ std::string experiment_markdown(const Json& results, const Json& manifest) {
                         work.at("cells").get<int>(), work.at("seconds").get<double>(), work.at("on").get<std::string>());
   }
   text += "\n\n";
-  for (const auto& [name, value] : results.at("settings").items()) text += "- " + setting(name, value) + "\n";
+  for (const auto& [name, value] : results.at("settings").items()) text += fmt::format("- {}: {}\n", name, in_words(value));
   for (const Json& table : results.at("tables")) {
     text += fmt::format("\n**{}.** {}\n\n{}", table.at("name").get<std::string>(), table.at("caption").get<std::string>(),
                         markdown(flatten(table)));
@@ -180,7 +194,7 @@ std::string results_markdown(const std::string& folder) {
       "number.\n\n",
       paper);
   try {
-    text += "## Verdicts\n\n" + markdown(verdict_table(read_json(folder + "/verdicts.json"), true)) + "\n";
+    text += verdicts_markdown(read_json(folder + "/verdicts.json"));
     for (const std::string& name : names) {
       text += experiment_markdown(read_json(folder + "/" + name + ".json"), read_json(folder + "/" + name + ".manifest.json"));
     }

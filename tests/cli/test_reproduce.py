@@ -92,3 +92,25 @@ def test_the_committed_page_is_made_from_the_committed_results(holdfast, tmp_pat
         for verdict in json.loads(path.read_text()).get("verdicts", []) if path.name != "verdicts.json" else []:
             assert verdict["claim"] in by_claim, path
     assert not re.search(r"/(work|tmp|home)/", "".join(path.read_text() for path in kept.glob("*.json")))
+
+
+@pytest.mark.parametrize("paper", sorted(path.name for path in (ROOT / "results").iterdir() if path.is_dir()))
+def test_the_page_of_committed_results_is_what_they_say(holdfast, tmp_path, paper):
+    page = tmp_path / "page.md"
+    holdfast("report", str(ROOT / "results" / paper), "--out", str(page))
+    assert page.read_text() == (ROOT / "docs" / f"{paper}.md").read_text()
+
+
+@pytest.mark.parametrize("paper", sorted(path.name for path in (ROOT / "results").iterdir() if path.is_dir()))
+def test_committed_verdicts_are_those_of_the_experiments(paper):
+    folder = ROOT / "results" / paper
+    kept = [path for path in folder.glob("*.json") if not path.stem.endswith(".manifest") and path.stem != "verdicts"]
+    found = [
+        {**{key: verdict[key] for key in ("claim", "verdict", "number", "low", "high", "seeds")}, "experiment": run["experiment"]}
+        for run in map(json.loads, (path.read_text() for path in kept))
+        for verdict in run["verdicts"]
+    ]
+    verdicts = json.loads((folder / "verdicts.json").read_text())
+    assert found
+    assert sorted(map(str, ({key: verdict[key] for key in found[0]} for verdict in verdicts))) == sorted(map(str, found))
+    assert all((folder / f"{path.stem}.manifest.json").exists() for path in kept)

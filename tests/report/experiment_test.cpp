@@ -52,6 +52,7 @@ TEST(ResultsMarkdown, HasVerdictsFirstAndEscapesBars) {
   const std::string page = results_markdown(kept);
   EXPECT_LT(page.find("| R2 | it is best | holds in part | 0.500 [0.100, 0.900] | 5 | r2et/table9 (quick) |"),
             page.find("## r2et/table9"));
+  EXPECT_THAT(page, HasSubstr("- **R2**, r2et/table9. on half of them\n"));
   EXPECT_THAT(page, HasSubstr("| Adult | R2ET\\|H | 0.910 [0.900, 0.920] | 0.975 | 0.500 | 0.900 |"));
   EXPECT_THAT(page, HasSubstr("| Adult | linear | 1.000 | - | - | - |"));
   EXPECT_THAT(page,

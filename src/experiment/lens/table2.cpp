@@ -100,8 +100,9 @@ class Table2 final : public Experiment {
   std::vector<Net> networks(ExperimentContext& context) const {
     std::vector<Net> nets;
     const Setting imagenet = setting(context, "imagenet"), small = cifar(context), mnist = setting(context, "mnist");
-    const auto add = [&](const std::string& name, const Setting& one, const std::string& training, const std::string& model,
+    const auto add = [&](const std::string& name, Setting one, const std::string& training, const std::string& model,
                          bool paper) {
+      one.architecture = model;
       if (auto data = data_of(context, one)) nets.push_back({name, one, data, published(context, training, model), paper});
     };
     if (natural_ != "none") {
