@@ -131,7 +131,7 @@ at::Tensor differences(const at::Tensor& targets, std::int64_t count) {
 }  // namespace
 
 std::optional<std::string> SmoothChain::what_prevents(const Model& model) {
-  if (model.network() == nullptr) return "operations that are not known";
+  if (model.network() == nullptr) return "layers that it does not show";
   const std::vector<Node>& nodes = model.network()->nodes();
   for (std::size_t i = 1; i < nodes.size(); ++i) {
     const Operation& operation = nodes[i].operation;

@@ -63,7 +63,7 @@ std::optional<std::string> what_bends(const Network& network) {
 }
 
 std::optional<std::string> what_bends(const Model& model) {
-  return model.network() == nullptr ? "operations that are not known" : what_bends(*model.network());
+  return model.network() == nullptr ? "layers that it does not show" : what_bends(*model.network());
 }
 
 at::Tensor closed_eigenvalues(const MeasureTask& task, const std::string& quantity) {

@@ -129,7 +129,7 @@ TEST(BallBounds, RefuseWhatIsNotAChainOfSmoothLayers) {
   const std::vector<double> uppers = part(printed, "upper");
   for (const double upper : uppers) EXPECT_TRUE(std::isnan(upper));
   test.model = make_model([](const at::Tensor& x) { return x; }, Capabilities{}, at::kCPU);
-  EXPECT_ERROR(test.check("no_swap_radius(k=3)"), kUsage, "operations that are not known");
+  EXPECT_ERROR(test.check("no_swap_radius(k=3)"), kUsage, "layers that it does not show");
   Network network;
   network.add("input", op::Input{});
   network.add("flat", op::Flatten{});

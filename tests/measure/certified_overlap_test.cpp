@@ -237,7 +237,7 @@ TEST(CertifiedOverlap, RefusesWhatItCannotBound) {
   EXPECT_NO_THROW(test.check("certified_overlap"));
   EXPECT_ERROR(test.check("certified_overlap(k=12)"), kUsage, "choose k < 12");
   test.model = make_model([](const at::Tensor& x) { return x; }, Capabilities{}, at::kCPU);
-  EXPECT_ERROR(test.check("certified_overlap"), kUsage, "operations that are not known");
+  EXPECT_ERROR(test.check("certified_overlap"), kUsage, "layers that it does not show");
   MeasureCase picture{.model = make_model(testing_support::conv_network({}, at::kFloat, 2)),
                       .inputs = normal_tensor({1, 2, 5, 4}, 34)};
   EXPECT_ERROR(picture.check("certified_overlap"), kUsage, "the sum of 2 elements");
