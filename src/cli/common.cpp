@@ -114,6 +114,9 @@ at::Device CommonFlags::torch_device() const {
   if (device == "cpu") return at::kCPU;
   if (device != "cuda") usage_error("--device {}: must be cpu or cuda", device);
   if (!at::hasCUDA()) usage_error("--device cuda: no CUDA device is available to this build of torch");
+  // TF32 keeps 10 bits of each factor: too few for margins of 1e-4, and for rankings.
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
   return at::Device(at::kCUDA, 0);
 }
 
