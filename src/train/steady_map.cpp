@@ -12,7 +12,8 @@
 // piecewise-linear network do not change inside a linear region, so that nothing leads to a point where its map differs: the
 // inner maximisation runs on a copy with softplus for its hinges, `sharpness` over the deviation of each layer's inputs. The loss
 // is that of the network itself. Both weights rise in a line over the share `ramp` of the training: a map that is held before the
-// network has learnt anything is held for nothing.
+// network has learnt anything is held for nothing. The defaults are those of lens/beyond (docs/training.md says how they were
+// chosen; lens/ablation, what each brings).
 #include <algorithm>
 
 #include "holdfast/core/torch.h"
@@ -25,12 +26,12 @@ namespace {
 
 std::vector<OptionSpec> options_of() {
   std::vector<OptionSpec> options{
-      {"weight", 1.0, at_least(0), "of the map's change, in the loss and in what the worst point maximises"},
-      {"apart", 0.0, at_least(0), "weight of the likeness of different samples' maps"},
-      {"explanation", "both", one_of({"saliency", "integrated_gradients", "both"}), "whose map must hold"},
-      {"path_steps", 4, at_least(1), "points of integrated gradients"},
+      {"weight", 6.0, at_least(0), "of the map's change, in the loss and in what the worst point maximises"},
+      {"apart", 2.0, at_least(0), "weight of the likeness of different samples' maps"},
+      {"explanation", "saliency", one_of({"saliency", "integrated_gradients", "both"}), "whose map must hold"},
+      {"path_steps", 4, at_least(1), "points of integrated gradients, where their map must hold"},
       {"window", 0, at_least(0), "radius in pixels within which a map's changes hardly count"},
-      {"power", 1.0, above(0), "of the magnitudes, before maps are compared; less than 1: large ones count less"},
+      {"power", 0.5, above(0), "of the magnitudes, before maps are compared; less than 1: large ones count less"},
       {"ramp", 0.2, between(0, 1), "share of the training over which the weights rise"},
       {"sharpness", 10.0, above(0), "of the softplus that stands for hinges while the worst point is sought"}};
   for (OptionSpec& option : InnerMaximum::options()) options.push_back(std::move(option));
@@ -50,10 +51,9 @@ const MethodInfo kSteadyMapInfo{
 using Logits = std::function<at::Tensor(const at::Tensor&)>;
 
 struct Settings {
-  bool saliency = true, integrated = true;
-  std::int64_t path_steps = 4;
-  std::int64_t window = 0;
-  double power = 1;
+  bool saliency, integrated;
+  std::int64_t path_steps, window;
+  double power;
 };
 
 struct Explained {

@@ -43,7 +43,7 @@ TEST(LensSettings, CountGradientEvaluations) {
   EXPECT_EQ(evaluations_of("pgd(steps=7)"), 8);
   EXPECT_EQ(evaluations_of(recipe_of(cpu, mnist, "ig_sum_norm")), 3 * 7 * 5 + 3 * 10);
   EXPECT_EQ(evaluations_of(recipe_of(cpu, mnist, "steady_map")), 3 * 7 + 1 + 6);
-  EXPECT_EQ(evaluations_of("steady_map(steps=7,path_steps=4)"), 3 * 7 * 4 + 4 + 6 * 4);
+  EXPECT_EQ(evaluations_of("steady_map(steps=7,explanation=both,path_steps=4)"), 3 * 7 * 4 + 4 + 6 * 4);
   EXPECT_GE(evaluations_of(recipe_of(cpu, mnist, "pgd_long")), evaluations_of(recipe_of(cpu, mnist, "steady_map")));
   for (const char* training : {"natural", "pgd", "pgd_long", "ig_norm", "ig_sum_norm", "steady_map"})
     EXPECT_NO_THROW(recipes().make(recipe_of(cpu, mnist, training))) << training;
@@ -136,6 +136,109 @@ TEST(LensVerdicts, FollowTheWholeInterval) {
   EXPECT_EQ(judged({.value = 0.3, .low = 0.25, .high = 0.35}, 0.4), "does not hold");
   EXPECT_EQ(judged({}, 0.4), "not decided");
   EXPECT_EQ(words({.value = 0.5, .low = 0.25, .high = 0.75}), "0.500 [0.250, 0.750]");
+}
+
+TEST(LensCells, TakeTheFirstSamplesThatAreClassifiedRightly) {
+  const LinearCase linear;
+  const Chosen some = right_rows(linear.subject, linear.data, 6), all = right_rows(linear.subject, linear.data, 100);
+  EXPECT_EQ(some.rows, (std::vector<std::int64_t>{0, 1, 2, 3, 5, 6}));
+  EXPECT_EQ(some.passed_over, 1);
+  EXPECT_EQ(all.rows.size(), 10u);  // no more are there
+  EXPECT_EQ(all.passed_over, 2);
+}
+
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+// Two seeds of three samples, the last misclassified by the second.
+Group two_seeds() {
+  return {{.values = {{"plain", {0.2, 0.4, 0.6}}, {"near", {0.6, 0.8, 1.0}}},
+           .levels = {{"plain", {0.1, 0.2}}, {"near", {0.5, 0.6}}}},
+          {.values = {{"plain", {0.3, 0.5, kUndefined}}, {"near", {0.5, 0.7, kUndefined}}},
+           .levels = {{"plain", {0.1, 0.2}}, {"near", {0.5, 0.6}}},
+           .excluded = 1}};
+}
+
+TEST(LensCells, TakeLevelsOutOfGains) {
+  const Group group = two_seeds();
+  EXPECT_NEAR(gain_of(group, "near", "plain", 0).value, (0.4 + 0.2) / 2, 1e-12);
+  // Means .8 and .4, then .6 and .4: chance .5 and .1.
+  const double first = 0.3 / 0.5 - 0.3 / 0.9, second = 0.1 / 0.5 - 0.3 / 0.9;
+  const Value adjusted = adjusted_gain_of(group, "near", "plain", 0);
+  EXPECT_NEAR(adjusted.value, (first + second) / 2, 1e-12);
+  EXPECT_NEAR(*adjusted.high - adjusted.value, 12.706 * std::abs(first - second) / 2, 1e-9);  // Student, one degree of freedom
+  EXPECT_NEAR(specific_gain_of(group, "near", "plain", 0).value, (0.2 / 0.4 - 0.2 / 0.8 + 0 - 0.2 / 0.8) / 2, 1e-12);
+  const Value ratio = ratio_of(group, "near", "plain");
+  EXPECT_NEAR(ratio.value, (0.8 / 0.4 + 0.6 / 0.4) / 2, 1e-12);
+  EXPECT_EQ(ratio.count, 2);
+  std::vector<Value> counts;
+  add_counts(counts, group, 3);
+  EXPECT_EQ(counts.at(0).value, 5);
+  EXPECT_EQ(counts.at(1).value, 4);
+}
+
+TEST(LensCells, AverageASamplesCellsBeforeTheInterval) {
+  // Cells that are copies of each other: the interval is that of one cell, however many copies there are.
+  const std::vector<double> cell{0.0, 0.3, 0.4, 1.0, kUndefined};
+  const Value one = mean_of_samples({cell}, 7), many = mean_of_samples({cell, cell, cell, cell}, 7);
+  EXPECT_NEAR(one.value, 0.425, 1e-12);
+  EXPECT_EQ(many.count, 4);
+  EXPECT_NEAR(*many.low, *one.low, 1e-12);
+  EXPECT_NEAR(*many.high, *one.high, 1e-12);
+  EXPECT_NEAR(mean_of_samples({{0.0, 1.0}, {1.0, 2.0}}, 7).value, 1, 1e-12);
+}
+
+TEST(LensCells, CountSharesWithExactIntervals) {
+  const Value none = share_below({0.9, 0.8, kUndefined, 0.5}, 0.5);
+  EXPECT_EQ(none.value, 0);
+  EXPECT_EQ(none.count, 3);
+  EXPECT_NEAR(*none.high, 1 - std::pow(0.025, 1.0 / 3), 1e-9);  // Clopper and Pearson's bound for no success
+  EXPECT_TRUE(std::isnan(share_below({kUndefined}, 0.5).value));
+}
+
+Value spread(double low, double high) {
+  return {.value = (low + high) / 2, .low = low, .high = high};
+}
+
+TEST(LensVerdicts, OfSeveralNumbers) {
+  EXPECT_EQ(judged_all({spread(2, 3), spread(1.9, 2)}, 1.8), "holds");
+  EXPECT_EQ(judged_all({spread(2, 3), spread(1.7, 2)}, 1.8), "holds in part");
+  EXPECT_EQ(judged_all({spread(2, 3), spread(1, 1.5)}, 1.8), "holds in part");
+  EXPECT_EQ(judged_all({spread(1, 1.2), spread(1, 1.5), {}}, 1.8), "does not hold");
+  EXPECT_EQ(judged_all({}, 1.8), "not decided");
+  EXPECT_EQ(judged_everywhere(spread(0.1, 0.2), 0, 24, 24), "holds");
+  EXPECT_EQ(judged_everywhere(spread(0.1, 0.2), 0, 23, 24), "holds in part");
+  EXPECT_EQ(judged_everywhere(spread(-0.2, -0.1), 0, 3, 24), "does not hold");
+  EXPECT_EQ(by_count(3, 3), "holds");
+  EXPECT_EQ(by_count(1, 3), "holds in part");
+  EXPECT_EQ(by_count(0, 3), "does not hold");
+  EXPECT_EQ(by_count(0, 0), "not decided");
+  EXPECT_EQ(all_on_one_side({spread(0, 0.1), spread(0.1, 0.19)}, 0.2), "holds");
+  EXPECT_EQ(all_on_one_side({spread(0, 0.1), spread(0.5, 0.6)}, 0.2), "not decided");
+  EXPECT_EQ(all_on_one_side({spread(0.3, 0.4), spread(0.5, 0.6)}, 0.2), "does not hold");
+  EXPECT_EQ(all_on_one_side({}, 0.2), "not decided");
+}
+
+TEST(LensVerdicts, NameTheNumberThatReachesLowest) {
+  // The second has the higher mean and the lower end.
+  const std::vector<Named> differences{{"first", spread(0.1, 0.2)}, {"second", spread(-0.2, 0.8)}, {"undefined", {}}};
+  EXPECT_EQ(lowest_of(differences)->name, "second");
+  EXPECT_EQ(lowest_of({{"undefined", {}}}), nullptr);
+  const Verdict some = all_above_zero("L6", "all are more robust", "robust minus natural", differences, "", 3);
+  EXPECT_EQ(some.verdict, "holds in part");
+  EXPECT_EQ(some.low, -0.2);
+  EXPECT_NE(some.why.find("lowest: second. With the whole interval above 0 in 1 of 2, below 0 in 0."), std::string::npos)
+      << some.why;
+  EXPECT_EQ(all_above_zero("L6", "", "", {}, "", 3).verdict, "not decided");
+  EXPECT_EQ(verdict("L6", "", "holds", "A sentence. ", {}, 3).why, "A sentence.");
+}
+
+TEST(LensVerdicts, SubtractIndependentNumbers) {
+  const Value difference =
+      independent_difference({.value = 0.5, .low = 0.2, .high = 0.6}, {.value = 0.1, .low = 0.05, .high = 0.5});
+  EXPECT_NEAR(difference.value, 0.4, 1e-12);
+  EXPECT_NEAR(*difference.low, 0.4 - 0.5, 1e-12);  // sides .3 and .4
+  EXPECT_NEAR(*difference.high, 0.4 + std::hypot(0.1, 0.05), 1e-12);
+  EXPECT_FALSE(independent_difference({.value = 1}, spread(0, 1)).low);
 }
 
 TEST(LensSurvey, ScoresWhatPeopleSaid) {

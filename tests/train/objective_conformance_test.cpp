@@ -44,7 +44,7 @@ const std::vector<Row>& rows() {
       {"ig_norm", "softplus", -1, -1, false},
       {"ig_sum_norm", "softplus", -1, -1, false},
       {"steady_map", "softplus", -1, -1, false},
-      {"steady_map(apart=0.5,power=0.5)", "softplus", -1, -1, false},
+      {"steady_map(explanation=both,apart=0,power=1)", "softplus", -1, -1, false},
   };
   return rows;
 }

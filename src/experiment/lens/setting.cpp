@@ -186,7 +186,6 @@ std::string recipe_of(const ExperimentContext& context, const Setting& setting, 
   }
   if (training.starts_with("ig_"))
     options += fmt::format(",inner_path_steps={},path_steps={}", inner.path_steps, inner.outer_steps);
-  if (training == "steady_map") options += ",explanation=saliency,weight=6,power=0.5,apart=2";
   return fmt::format("{}({})", training, options);
 }
 
