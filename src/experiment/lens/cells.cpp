@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/ranges.h>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/reproduce_statistics.h"
+#include "holdfast/measure/proportion.h"
 #include "holdfast/train/objective.h"
 
 namespace holdfast::lens {
@@ -32,16 +34,19 @@ at::Tensor background_of(const Dataset& data) {
 }
 
 // Which of the rows the model classifies rightly, as positions.
-std::vector<std::int64_t> right_ones(const Attacked& cell) {
+std::vector<std::int64_t> right_ones(const Model& model, const Dataset& data, const std::vector<std::int64_t>& rows) {
   const at::NoGradGuard no_graph;
-  const Dataset& data = cell.data->data;
-  const at::Tensor logits = predict(*cell.model->model, data.inputs_of(cell.rows), data.schema.layout, {.threads = 1});
-  const at::Tensor predicted = predicted_class(logits.cpu()), labels = data.labels_of(cell.rows);
+  const at::Tensor logits = predict(model, data.inputs_of(rows), data.schema.layout, {.threads = 1});
+  const at::Tensor predicted = predicted_class(logits.cpu()), labels = data.labels_of(rows);
   std::vector<std::int64_t> right;
   for (std::int64_t i = 0; i < labels.numel(); ++i) {
     if (predicted[i].item<std::int64_t>() == labels[i].item<std::int64_t>()) right.push_back(i);
   }
   return right;
+}
+
+std::vector<std::int64_t> right_ones(const Attacked& cell) {
+  return right_ones(*cell.model->model, cell.data->data, cell.rows);
 }
 
 std::vector<std::int64_t> rows_at(const Attacked& cell, const std::vector<std::int64_t>& positions) {
@@ -179,6 +184,27 @@ std::vector<std::vector<double>> above_level(const Group& group, const std::stri
 
 }  // namespace
 
+Chosen right_rows(const Subject& subject, const ExperimentData& data, std::int64_t wanted) {
+  const std::vector<std::int64_t> all = data.data.test.empty() ? data.data.rows("all") : data.data.test;
+  const auto enough = static_cast<std::size_t>(wanted);
+  constexpr std::size_t kPart = 50;
+  Chosen chosen;
+  for (std::size_t begin = 0; begin < all.size() && chosen.rows.size() < enough; begin += kPart) {
+    const std::vector<std::int64_t> part(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                                         all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), begin + kPart)));
+    const std::vector<std::int64_t> right = right_ones(*subject.seeds.front().model, data.data, part);
+    for (std::size_t i = 0, next = 0; i < part.size() && chosen.rows.size() < enough; ++i) {
+      if (next < right.size() && right[next] == static_cast<std::int64_t>(i)) {
+        chosen.rows.push_back(part[i]);
+        ++next;
+      } else {
+        ++chosen.passed_over;
+      }
+    }
+  }
+  return chosen;
+}
+
 std::size_t Plan::add(const Subject& subject, const ExperimentData& data, const Attacked& like) {
   std::vector<Attacked> group;
   for (const TrainedModel& model : subject.seeds) {
@@ -235,6 +261,41 @@ Value difference_of(const Group& first, const std::string& first_measure, const 
   return difference_over_seeds(by_seed(first, first_measure), by_seed(second, second_measure), seed);
 }
 
+Value gain_of(const Group& group, const std::string& local, const std::string& plain, std::uint64_t seed) {
+  return difference_of(group, local, group, plain, seed);
+}
+
+Value adjusted_gain_of(const Group& group, const std::string& local, const std::string& plain, std::uint64_t seed) {
+  return difference_over_seeds(above_chance(group, local), above_chance(group, plain), seed);
+}
+
+Value specific_gain_of(const Group& group, const std::string& local, const std::string& plain, std::uint64_t seed) {
+  return difference_over_seeds(above_level(group, local, &Levels::between), above_level(group, plain, &Levels::between), seed);
+}
+
+Value ratio_of(const Group& group, const std::string& over, const std::string& under) {
+  std::vector<double> ratios;
+  for (const Measured& measured : group) {
+    const double divisor = defined_mean(measured.values.at(under));
+    ratios.push_back(divisor > 0 ? defined_mean(measured.values.at(over)) / divisor : kNone);
+  }
+  return over_seeds(ratios);
+}
+
+std::vector<std::vector<double>> above_chance(const Group& group, const std::string& measure) {
+  return above_level(group, measure, &Levels::chance);
+}
+
+Value mean_of_samples(const std::vector<std::vector<double>>& by_cell, std::uint64_t seed) {
+  std::vector<double> means;
+  for (std::size_t i = 0; !by_cell.empty() && i < by_cell.front().size(); ++i) {
+    std::vector<double> cells;
+    for (const std::vector<double>& values : by_cell) cells.push_back(values.at(i));
+    means.push_back(defined_mean(cells));
+  }
+  return over_seeds({means}, seed);
+}
+
 std::vector<double> pooled(const Group& group, const std::string& measure) {
   std::vector<double> all;
   for (const auto& values : by_seed(group, measure)) {
@@ -245,10 +306,25 @@ std::vector<double> pooled(const Group& group, const std::string& measure) {
   return all;
 }
 
+Value share_below(const std::vector<double>& values, double limit) {
+  const auto defined = std::ranges::count_if(values, [](double value) { return !std::isnan(value); });
+  if (defined == 0) return {};
+  const Interval share = proportion_interval(std::ranges::count_if(values, [&](double value) { return value < limit; }), defined);
+  return {.value = share.mean, .low = share.low, .high = share.high, .count = share.count};
+}
+
 std::int64_t excluded_of(const Group& group) {
   std::int64_t sum = 0;
   for (const Measured& measured : group) sum += measured.excluded;
   return sum;
+}
+
+void add_counts(std::vector<Value>& values, const Group& group, std::int64_t passed_over) {
+  std::int64_t judged = 0;
+  for (const Measured& measured : group)
+    judged += static_cast<std::int64_t>(measured.values.begin()->second.size()) - measured.excluded;
+  values.push_back({.value = static_cast<double>(judged)});
+  values.push_back({.value = static_cast<double>(excluded_of(group) + passed_over)});
 }
 
 std::vector<double> robust_accuracies(ExperimentContext& context, const Subject& subject, const ExperimentData& data,
@@ -291,13 +367,96 @@ std::string judged(const Value& value, double limit) {
   return low >= limit ? "holds" : high < limit ? "does not hold" : "holds in part";
 }
 
+std::string judged_all(const std::vector<Value>& values, double limit) {
+  std::size_t all = 0, hold = 0, fail = 0;
+  for (const Value& value : values) {
+    const std::string one = judged(value, limit);
+    all += one != "not decided" ? 1 : 0;
+    hold += one == "holds" ? 1 : 0;
+    fail += one == "does not hold" ? 1 : 0;
+  }
+  return all == 0 ? "not decided" : hold == all ? "holds" : fail == all ? "does not hold" : "holds in part";
+}
+
+std::string judged_everywhere(const Value& mean, double limit, std::size_t right, std::size_t all) {
+  const std::string of_mean = judged(mean, limit);
+  return of_mean == "holds" && right < all ? "holds in part" : of_mean;
+}
+
+std::string by_count(std::size_t shown, std::size_t all) {
+  return all == 0 ? "not decided" : shown == all ? "holds" : shown == 0 ? "does not hold" : "holds in part";
+}
+
+bool above(const Value& value, double limit) {
+  return value.low.value_or(value.value) > limit;
+}
+
+bool below(const Value& value, double limit) {
+  return value.high.value_or(value.value) < limit;
+}
+
+std::string all_on_one_side(const std::vector<Value>& values, double limit) {
+  if (values.empty()) return "not decided";
+  if (std::ranges::all_of(values, [&](const Value& value) { return below(value, limit); })) return "holds";
+  if (std::ranges::all_of(values, [&](const Value& value) { return above(value, limit); })) return "does not hold";
+  return "not decided";
+}
+
+const Named* lowest_of(const std::vector<Named>& all) {
+  const auto low = [](const Named& one) { return one.value.low.value_or(one.value.value); };
+  const Named* lowest = nullptr;
+  for (const Named& one : all) {
+    if (!std::isnan(one.value.value) && (lowest == nullptr || low(one) < low(*lowest))) lowest = &one;
+  }
+  return lowest;
+}
+
+std::string words(const std::vector<Named>& all) {
+  std::string text;
+  for (const Named& one : all) text += fmt::format("{}{}: {}.", text.empty() ? "" : " ", one.name, words(one.value));
+  return text;
+}
+
+Value independent_difference(const Value& first, const Value& second) {
+  Value result{.value = first.value - second.value};
+  if (!first.low || !first.high || !second.low || !second.high) return result;
+  result.low = result.value - std::hypot(first.value - *first.low, *second.high - second.value);
+  result.high = result.value + std::hypot(*first.high - first.value, second.value - *second.low);
+  return result;
+}
+
 Verdict verdict(const std::string& claim, const std::string& says, const std::string& judgement, const std::string& why,
                 const Value& number, std::int64_t seeds) {
   Verdict result{.claim = claim, .says = says, .verdict = judgement, .why = why, .seeds = seeds};
+  result.why.erase(result.why.find_last_not_of(' ') + 1);
   if (!std::isnan(number.value)) result.number = number.value;
   result.low = number.low;
   result.high = number.high;
   return result;
+}
+
+Verdict all_above_zero(const std::string& claim, const std::string& says, const std::string& what,
+                       const std::vector<Named>& differences, const std::string& also, std::int64_t seeds) {
+  std::vector<Named> defined;
+  std::ranges::copy_if(differences, std::back_inserter(defined), [](const Named& one) { return !std::isnan(one.value.value); });
+  const auto higher = std::ranges::count_if(defined, [](const Named& one) { return above(one.value, 0); });
+  const auto lower = std::ranges::count_if(defined, [](const Named& one) { return below(one.value, 0); });
+  const Named* lowest = lowest_of(defined);
+  if (lowest == nullptr) return verdict(claim, says, "not decided", "Nothing was measured.", {}, seeds);
+  return verdict(
+      claim, says, by_count(static_cast<std::size_t>(higher), defined.size()),
+      fmt::format("Number: {}, where its interval reaches lowest: {}. With the whole interval above 0 in {} of {}, below "
+                  "0 in {}. {}{}{}",
+                  what, lowest->name, higher, defined.size(), lower, also, also.empty() || also.ends_with(' ') ? "" : " ",
+                  words(defined)),
+      lowest->value, seeds);
+}
+
+std::string accuracies_in_words(const Case& one) {
+  std::string text;
+  for (const Subject& subject : one.subjects)
+    text += fmt::format("{} {} {}", text.empty() ? "" : ",", subject.training, words(accuracy_of(subject)));
+  return fmt::format("Test accuracy on {}:{}.", one.setting.name, text);
 }
 
 std::string words(const Value& value) {

@@ -2,7 +2,7 @@
 //
 // The paper has two ResNet50 of ImageNet, whose weights are not published with it. Given two files, natural=FILE and robust=FILE,
 // they are used on ImageNet images; without them the natural and adversarially trained residual networks of CIFAR-10 with
-// published weights stand in, SqueezeNet stands for ImageNet, and a natural network of MNIST is beside them for claim L12.
+// published weights stand in, and SqueezeNet stands for ImageNet.
 #include <cmath>
 
 #include "cells.h"
@@ -37,6 +37,7 @@ struct Net {
   Setting setting;
   std::shared_ptr<const ExperimentData> data;
   Subject subject;
+  Chosen samples;
   bool of_the_paper = false;  // its numbers are the paper's to compare with
 };
 
@@ -77,7 +78,7 @@ class Table2 final : public Experiment {
         }
         cells.push_back({i, explainer,
                          plan.add(net.subject, *net.data,
-                                  {.rows = rows_of(*net.data, net.setting),
+                                  {.rows = net.samples.rows,
                                    .explainer = call,
                                    .attack = random_sign(net.setting),
                                    .epsilon = net.setting.epsilon,
@@ -86,7 +87,7 @@ class Table2 final : public Experiment {
     }
     const std::vector<Group> groups = plan.run(context, "table2");
     result.tables = {table(context, nets, cells, groups)};
-    result.verdicts = {order(context, nets, cells, groups), shrinks(context, nets, cells, groups)};
+    result.verdicts = {order(context, nets, cells, groups)};
     return result;
   }
 
@@ -99,11 +100,15 @@ class Table2 final : public Experiment {
 
   std::vector<Net> networks(ExperimentContext& context) const {
     std::vector<Net> nets;
-    const Setting imagenet = setting(context, "imagenet"), small = cifar(context), mnist = setting(context, "mnist");
+    const Setting imagenet = setting(context, "imagenet"), small = cifar(context);
     const auto add = [&](const std::string& name, Setting one, const std::string& training, const std::string& model,
                          bool paper) {
       one.architecture = model;
-      if (auto data = data_of(context, one)) nets.push_back({name, one, data, published(context, training, model), paper});
+      const auto data = data_of(context, one);
+      if (!data) return;
+      Subject subject = published(context, training, model);
+      Chosen samples = right_rows(subject, *data, one.images);
+      nets.push_back({name, one, data, std::move(subject), std::move(samples), paper});
     };
     if (natural_ != "none") {
       add("ImageNet, natural", imagenet, "natural", natural_, true);
@@ -117,8 +122,6 @@ class Table2 final : public Experiment {
     }
     add("CIFAR-10 ResNet-20, natural", small, "natural", "cifar_resnet20:pretrained", false);
     add("CIFAR-10 ResNet-4b, adversarial", small, "pgd", "cifar_resnet4b:pretrained", false);
-    if (auto data = data_of(context, mnist))
-      nets.push_back({"MNIST, natural", mnist, data, subjects(context, mnist, *data, {"natural"}).front()});
     return nets;
   }
 
@@ -138,6 +141,7 @@ class Table2 final : public Experiment {
             "it.",
         .keys = {"network", "explainer"},
         .columns = {"top-k", "3-LENS-recall", "3-LENS-prec", "3-LENS-recall-div", "3-LENS-prec-div", "1-LENS-prec"}};
+    table.columns.insert(table.columns.end(), kCounts.begin(), kCounts.end());
     for (const Cell& cell : cells) {
       const Net& net = nets[cell.net];
       std::vector<Value> values;
@@ -145,11 +149,12 @@ class Table2 final : public Experiment {
                                          recall_div(net.setting, 3), precision_div(net.setting, 3), precision(net.setting, 1)})
         values.push_back(value_of(groups[cell.group], measure, context.seed));
       const Printed* row = printed(net.subject.training, cell.explainer);
-      if (row != nullptr && net.name != "MNIST, natural") {
+      if (row != nullptr) {
         values[0].published = row->top_k;
         values[1].published = values[2].published = row->lens;
         values[3].published = values[4].published = row->lens_div;
       }
+      add_counts(values, groups[cell.group], net.samples.passed_over);
       table.add({net.name, cell.explainer}, std::move(values));
     }
     return table;
@@ -162,7 +167,6 @@ class Table2 final : public Experiment {
     bool paper = false;
     for (const Cell& cell : cells) {
       const Net& net = nets[cell.net];
-      if (net.name == "MNIST, natural") continue;
       paper = paper || net.of_the_paper;
       const double plain = value_of(groups[cell.group], top_k(net.setting), context.seed).value,
                    near = value_of(groups[cell.group], recall(net.setting, 3), context.seed).value,
@@ -183,34 +187,6 @@ class Table2 final : public Experiment {
                    : held == 0 ? "does not hold"
                                : "holds in part",
                    why, number, 0);
-  }
-
-  // L12: 1-LENS-prec over top-k, integrated gradients, on MNIST and on ImageNet.
-  static Verdict shrinks(const ExperimentContext& context, const std::vector<Net>& nets, const std::vector<Cell>& cells,
-                         const std::vector<Group>& groups) {
-    double small = std::numeric_limits<double>::quiet_NaN(), large = small, small_gain = small, large_gain = small;
-    for (const Cell& cell : cells) {
-      if (cell.explainer != "integrated_gradients") continue;
-      const Net& net = nets[cell.net];
-      const Group& group = groups[cell.group];
-      const double plain = value_of(group, top_k(net.setting), context.seed).value,
-                   near = value_of(group, precision(net.setting, 1), context.seed).value;
-      const double gain = adjusted_of(group, precision(net.setting, 1), context.seed).value -
-                          adjusted_of(group, top_k(net.setting), context.seed).value;
-      if (net.name == "MNIST, natural") small = near / plain, small_gain = gain;
-      if (net.name.starts_with("ImageNet") && net.subject.training == "natural") large = near / plain, large_gain = gain;
-    }
-    const double difference = large - small;
-    return verdict(
-        "L12", "the advantage of locality shrinks on larger datasets (ImageNet)",
-        std::isnan(difference) ? "not decided"
-        : difference < 0       ? "holds"
-                               : "does not hold",
-        fmt::format(
-            "Number: 1-LENS-prec over top-k on ImageNet ({:.3f}) minus the same on MNIST ({:.3f}), integrated gradients, random "
-            "sign. With chance taken out the gains are {:.3f} and {:.3f}.",
-            large, small, large_gain, small_gain),
-        {.value = difference}, context.quick() ? 1 : 3);
   }
 
   std::string natural_, robust_;
