@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/ranges.h>
+
 #include "cells.h"
 #include "experiments.h"
 #include "holdfast/core/torch.h"
@@ -37,7 +39,7 @@ std::string diverse(const Setting& setting, std::int64_t) {
 
 struct Form {
   MethodInfo info;
-  std::string title;
+  std::string title, caption;
   std::vector<std::string> trainings;
   std::vector<Marking> markings;
   std::vector<Row> rows;
@@ -48,38 +50,45 @@ const Marking kTop{"the top k"}, kNear{"windows of 3 x 3 round the top k", false
 const Marking kApart{"the diverse top k", true, 0}, kApartNear{"windows of 3 x 3 round the diverse top k", true, 1};
 
 std::vector<Form> forms() {
-  return {{{.name = "lens/fig1",
-            .summary = "flowers before and after the attack: the top k moves by a few pixels",
-            .citation = kPaper},
-           "A flower before and after the attack (figure 1)",
-           {"natural"},
-           {kTop},
-           {{"top-k", plain}, {"1-LENS-prec", precision, 1}}},
-          {{.name = "lens/fig3",
-            .summary = "flowers: the top k and its neighbourhoods of 3 x 3 and 5 x 5 pixels",
-            .citation = kPaper},
-           "Neighbourhoods of the top k (figure 3)",
-           {"natural"},
-           {kTop, kNear, kWide},
-           {{"top-k", plain, 0, .14},
-            {"1-LENS-recall", recall, 1, .25},
-            {"1-LENS-prec", precision, 1, .37},
-            {"2-LENS-recall", recall, 2, .40},
-            {"2-LENS-prec", precision, 2, .62}}},
-          {{.name = "lens/fig6", .summary = "flowers: the diverse top k and its neighbourhoods", .citation = kPaper},
-           "The diverse top k (figure 6)",
-           {"natural"},
-           {kApart, kApartNear},
-           {{"top-k-div", diverse, 0, .22},
-            {"1-LENS-recall-div", recall_div, 1, .87},
-            {"1-LENS-prec-div", precision_div, 1, .86},
-            {"2-LENS-recall-div", recall_div, 2, .95},
-            {"2-LENS-prec-div", precision_div, 2, .93}}},
-          {{.name = "lens/fig7", .summary = "flowers: natural, PGD and IG-SUM-NORM training side by side", .citation = kPaper},
-           "The top k by training (figure 7)",
-           {"natural", "pgd", "ig_sum_norm"},
-           {kTop},
-           {{"top-k", plain}, {"1-LENS-prec", precision, 1}, {"1-LENS-recall", recall, 1}}}};
+  return {
+      {{.name = "lens/fig1",
+        .summary = "flowers before and after the attack: the top k moves by a few pixels",
+        .citation = kPaper},
+       "A flower before and after the attack (figure 1)",
+       "Flowers and their integrated gradients before and after the top-t attack, with the top k.",
+       {"natural"},
+       {kTop},
+       {{"top-k", plain}, {"1-LENS-prec", precision, 1}}},
+      {{.name = "lens/fig3",
+        .summary = "flowers: the top k and its neighbourhoods of 3 x 3 and 5 x 5 pixels",
+        .citation = kPaper},
+       "Neighbourhoods of the top k (figure 3)",
+       "The same attacked flowers three times: with the top k, and with its windows of 3 x 3 and of 5 x 5 pixels. What looks "
+       "lost in the first is near by in the others.",
+       {"natural"},
+       {kTop, kNear, kWide},
+       {{"top-k", plain, 0, .14},
+        {"1-LENS-recall", recall, 1, .25},
+        {"1-LENS-prec", precision, 1, .37},
+        {"2-LENS-recall", recall, 2, .40},
+        {"2-LENS-prec", precision, 2, .62}}},
+      {{.name = "lens/fig6", .summary = "flowers: the diverse top k and its neighbourhoods", .citation = kPaper},
+       "The diverse top k (figure 6)",
+       "The same attacked flowers twice: with the diverse top k, no two of which are neighbours, and with its windows of 3 x 3 "
+       "pixels.",
+       {"natural"},
+       {kApart, kApartNear},
+       {{"top-k-div", diverse, 0, .22},
+        {"1-LENS-recall-div", recall_div, 1, .87},
+        {"1-LENS-prec-div", precision_div, 1, .86},
+        {"2-LENS-recall-div", recall_div, 2, .95},
+        {"2-LENS-prec-div", precision_div, 2, .93}}},
+      {{.name = "lens/fig7", .summary = "flowers: natural, PGD and IG-SUM-NORM training side by side", .citation = kPaper},
+       "The top k by training (figure 7)",
+       "The top k of the same flowers, each attacked on its own network: after natural, PGD and IG-SUM-NORM training.",
+       {"natural", "pgd", "ig_sum_norm"},
+       {kTop},
+       {{"top-k", plain}, {"1-LENS-prec", precision, 1}, {"1-LENS-recall", recall, 1}}}};
 }
 
 std::vector<std::int64_t> marked(const MapView& map, const Setting& setting, const Marking& marking) {
@@ -117,16 +126,22 @@ class Pictures final : public Experiment {
                       .keys = {"training"},
                       .columns = {}};
     for (const Row& row : form_.rows) table.columns.push_back(row.name);
-    Figure figure{.name = parse_method_call(name()).name.substr(5), .caption = form_.title};
+    ResultTable pictures{.name = "pictures",
+                         .caption = "Each picture alone: what lens/table1 asks people about.",
+                         .keys = {"training", "sample", "label", "predicted"},
+                         .columns = {"top-k", "3-LENS-prec"}};
+    Figure figure{.name = parse_method_call(name()).name.substr(5), .caption = {}};
     for (const Subject& net : nets) {
       const CellResult attacked = attack(context, *net.seeds.front().model, data->data, flower, rows);
       const MapBatch clean = fold_maps(attacked.original_maps, data->data.schema),
                      moved = fold_maps(attacked.moved_maps, data->data.schema);
       table.add({net.training}, values(context, flower, clean, moved));
+      add_pictures_of(net.training, data->data, flower, rows, attacked, clean, moved, pictures);
       for (const Marking& marking : form_.markings)
         figure.panels.push_back(panel(context, net.training, marking, data->data, flower, rows, attacked, clean, moved));
     }
-    result.tables = {table};
+    figure.caption = caption(pictures);
+    result.tables = {table, pictures};
     result.figures = {figure};
     if (form_.info.name == "lens/fig6") result.verdicts = {diversity(table)};
     return result;
@@ -147,6 +162,33 @@ class Pictures final : public Experiment {
       seen.push_back(label);
     }
     return rows;
+  }
+
+  // What a person who is asked about a picture is held against (lens/table1).
+  static void add_pictures_of(const std::string& training, const Dataset& data, const Setting& setting,
+                              const std::vector<std::int64_t>& rows, const CellResult& attacked, const MapBatch& clean,
+                              const MapBatch& moved, ResultTable& table) {
+    const auto exact = metrics().make(top_k(setting)), near = metrics().make(precision(setting, 3));
+    for (std::int64_t i = 0; i < clean.count; ++i) {
+      const std::int64_t row = rows[static_cast<std::size_t>(i)];
+      table.add({training, std::to_string(row), std::to_string(data.labels[row].item<std::int64_t>()),
+                 std::to_string(attacked.targets[i].item<std::int64_t>())},
+                {{.value = exact->compare(clean[i], moved[i])}, {.value = near->compare(clean[i], moved[i])}});
+    }
+  }
+
+  // The form's words, what the colours mean, and which pictures a network takes for something else.
+  std::string caption(const ResultTable& pictures) const {
+    std::vector<std::string> wrong;
+    for (const ResultTable::Row& row : pictures.rows) {
+      if (row.keys[2] != row.keys[3])
+        wrong.push_back(
+            fmt::format("{}, sample {} (label {}, predicted {})", row.keys[0], row.keys[1], row.keys[2], row.keys[3]));
+    }
+    return fmt::format("{} Green pixels are marked before and after the attack, red ones only before, blue ones only after. {}",
+                       form_.caption,
+                       wrong.empty() ? "Every picture is classified rightly."
+                                     : fmt::format("Misclassified already before the attack: {}.", fmt::join(wrong, "; ")));
   }
 
   // The class that the network predicts is explained, whether it is right or not: the robust ones are shown on the same flowers.

@@ -1,9 +1,9 @@
 // lens/table1: the survey. Whether people side with LENS or with top-k is for people to say: without their answers this says how
 // to get them, with answers=FILE it scores them.
 //
-// FILE is a JSON array with one object for each answer: {"top_k": 0.3, "lens": 0.8, "similar": true}. `top_k` and `lens` are the
-// two measures of the pair of maps that was shown; `similar` is what the person said. An answer sides with the measure that says
-// the same of the pair, similar being at least one half; pairs on which both agree decide nothing and are counted apart.
+// FILE is a JSON array with one object for each answer (kFormat). `top_k` and `lens` are the two measures of the pair of maps
+// that was shown, as lens/fig3 and lens/fig7 print them; `similar` is what the person said. An answer sides with the measure that
+// says the same of the pair, similar being at least one half; pairs on which both agree decide nothing and are counted apart.
 #include "cells.h"
 #include "experiments.h"
 #include "holdfast/core/error.h"
@@ -12,10 +12,17 @@
 namespace holdfast::lens {
 namespace {
 
-const MethodInfo kTable1Info{.name = "lens/table1",
-                             .summary = "the survey: do people side with LENS or with top-k",
-                             .citation = kPaper,
-                             .options = {{"answers", "none", anything(), "JSON file with people's answers"}}};
+constexpr const char* kFormat =
+    R"json([{"top_k": 0.31, "lens": 0.86, "similar": true}, {"top_k": 0.29, "lens": 0.41, "similar": false}])json";
+
+const MethodInfo kTable1Info{
+    .name = "lens/table1",
+    .summary = "the survey: do people side with LENS or with top-k",
+    .citation = kPaper,
+    .options = {{"answers", "none", anything(), "JSON file with people's answers"}},
+    .notes = std::string("The file has an object for each answer: ") + kFormat +
+             ". top_k and lens: top-k and 3-LENS-prec of the picture shown, from the table `pictures` of "
+             "lens/fig3 or lens/fig7; similar: whether the person found the two maps alike."};
 
 struct Counts {
   std::int64_t lens = 0, top_k = 0, undecided = 0;
@@ -63,9 +70,12 @@ class Table1 final : public Experiment {
     table.add({"top-k"}, {share(counts.top_k, 0.2963)});
     result.tables = {table};
     if (decided == 0) {
-      context.note(
-          "No answers: show people the pairs of maps of lens/fig3 and lens/fig8, collect whether they look similar, and run "
-          "lens/table1(answers=FILE).");
+      context.note(fmt::format(
+          "No answers: show people the maps before and after of lens/fig3 and lens/fig7 (PNG in their run's figures/), ask of "
+          "each "
+          "pair whether the two are similar, write an object for each answer into a JSON file, {}, with top-k and 3-LENS-prec of "
+          "the picture from the experiment's table `pictures`, and run lens/table1(answers=FILE).",
+          kFormat));
     } else if (counts.undecided > 0) {
       context.note(fmt::format("{} answers were about pairs on which the two measures agree", counts.undecided));
     }
