@@ -62,7 +62,7 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   CLI::App* command = add_command(
       app, "reproduce", "Makes a table or a figure of a paper, with the paper's numbers beside ours and a verdict on its claims",
       "holdfast reproduce r2et/bounds --scale quick --out runs/bounds");
-  command->add_option("EXPERIMENT", flags->experiment, "One of `holdfast list experiments`, or a group of them: r2et")
+  command->add_option("EXPERIMENT", flags->experiment, "One of `holdfast list experiments`, or a group of them: r2et, lens")
       ->required();
   command->add_option("--scale", flags->scale, "quick: minutes; cpu: hours; full: the paper's setting, for a GPU")
       ->check(CLI::IsMember({"quick", "cpu", "full"}))
@@ -71,7 +71,10 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
       ->required();
   command->add_option("--models", flags->models, "Folder of trained networks, to share them between runs; default: inside --out");
   command->add_option("--cells", flags->cells, "Folder of attacked and measured cells, to share them between runs");
-  command->add_option("--only", flags->only, "Datasets whose name in the tables begins like this; may be given again")
+  command
+      ->add_option(
+          "--only", flags->only,
+          "Datasets whose name in the tables begins like this (capitals, '-', '_' and blanks do not count); may be given again")
       ->allow_extra_args(false);
   command->add_option("--results", flags->results, "Also keep results, manifest and verdicts as small files below this folder");
   command->add_flag("--json", flags->json, "Print results.json instead of the tables");

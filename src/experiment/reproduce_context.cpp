@@ -70,12 +70,17 @@ ExperimentContext::ExperimentContext(Scale asked, std::uint64_t with_seed, int w
 }
 
 bool ExperimentContext::wants(const std::string& name) const {
-  const auto begins = [&](const std::string& beginning) {
-    return name.size() >= beginning.size() && std::equal(beginning.begin(), beginning.end(), name.begin(), [](char a, char b) {
-             return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-           });
+  // "CIFAR-10", "cifar10" and "cifar_10" are one name.
+  const auto plain = [](const std::string& text) {
+    std::string letters;
+    for (const char letter : text) {
+      if (std::string_view("-_ ").find(letter) == std::string_view::npos)
+        letters += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    }
+    return letters;
   };
-  return only.empty() || std::ranges::any_of(only, begins);
+  const std::string whole = plain(name);
+  return only.empty() || std::ranges::any_of(only, [&](const std::string& text) { return whole.starts_with(plain(text)); });
 }
 
 std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::string& call, std::uint64_t split_seed,

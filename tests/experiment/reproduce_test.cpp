@@ -35,6 +35,10 @@ TEST(ExperimentContext, OnlyTakesDatasetsThatBeginSo) {
   EXPECT_TRUE(some.wants("COMPAS, projected"));
   EXPECT_FALSE(some.wants("COMPAS, one-hot"));
   EXPECT_FALSE(some.wants("ADHD"));
+  const ExperimentContext spelt{Scale::kQuick, 0, 1, at::kCPU, {}, {"CIFAR-10", "fashion mnist"}};
+  for (const char* same : {"cifar10", "CIFAR-10 ResNet-20, natural", "cifar_10"}) EXPECT_TRUE(spelt.wants(same)) << same;
+  EXPECT_TRUE(spelt.wants("fashion_mnist"));
+  for (const char* other : {"cifar1", "mnist"}) EXPECT_FALSE(spelt.wants(other)) << other;
   EXPECT_EQ(some.notes().size(), 1U);
 }
 

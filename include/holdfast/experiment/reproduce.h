@@ -130,7 +130,7 @@ class ExperimentContext {
   const at::Device device;
   const std::vector<std::string> only;  // beginnings of the datasets' names in tables that are wanted; none: all
 
-  bool wants(const std::string& name) const;  // capitals or not
+  bool wants(const std::string& name) const;  // capitals, '-', '_' and blanks do not count
   bool quick() const { return scale == Scale::kQuick; }
   // `quick`, `cpu` or `full`, by the scale.
   template <class T>
