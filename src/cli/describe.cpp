@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "catalogue.h"
 #include "command.h"
@@ -112,19 +113,33 @@ bool looks_like_path(const std::string& name) {
   return std::none_of(infos.begin(), infos.end(), [&](const MethodInfo* info) { return info->name.starts_with(group); });
 }
 
+// A call is held to what the method would say of it. A name that several kinds have must suit one of them.
+void check_call(const MethodCall& call, const std::vector<const MethodInfo*>& infos) {
+  std::optional<Error> refused;
+  for (const MethodInfo* info : infos) {
+    try {
+      const Options checked(*info, call);
+      return;
+    } catch (const Error& error) {
+      if (!refused) refused = error;
+    }
+  }
+  if (refused) throw *refused;
+}
+
 void run(const DescribeCommand& flags) {
   if (flags.name.find(':') != std::string::npos || file_exists(flags.name)) return run_model(flags);
   if (looks_like_path(flags.name)) input_error("{}: there is no such file", flags.name);
-  const std::string wanted = parse_method_call(flags.name).name;
-  std::vector<std::string> known;
-  Json found = Json::array();
+  const MethodCall call = parse_method_call(flags.name);
+  const std::string& wanted = call.name;
+  std::vector<std::string> known, kinds;
+  std::vector<const MethodInfo*> found;
   for (const auto& [kind, infos] : catalogue()) {
     for (const MethodInfo* info : infos) {
       known.push_back(info->name);
       if (info->name != wanted) continue;
-      found.push_back({{"kind", kind}});
-      found.back().update(to_json(*info));
-      if (!flags.json) print_method(kind, *info);
+      kinds.push_back(kind);
+      found.push_back(info);
     }
   }
   if (found.empty()) {
@@ -132,7 +147,14 @@ void run(const DescribeCommand& flags) {
     usage_error("nothing is called '{}'{}; `holdfast list` shows all names, and a model file is described by its path", wanted,
                 near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near));
   }
-  if (flags.json) std::fputs(dump_json(found.size() == 1 ? found[0] : found).c_str(), stdout);
+  check_call(call, found);
+  Json entries = Json::array();
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    entries.push_back({{"kind", kinds[i]}});
+    entries.back().update(to_json(*found[i]));
+    if (!flags.json) print_method(kinds[i], *found[i]);
+  }
+  if (flags.json) std::fputs(dump_json(entries.size() == 1 ? entries[0] : entries).c_str(), stdout);
 }
 
 }  // namespace

@@ -352,6 +352,8 @@ def test_describe_blames_what_is_wrong_in_a_few_words(holdfast):
     holdfast.fails("describe", "no/such.pt", saying=["no/such.pt", "no such file"])
     assert len(holdfast.fails("describe", "nonsense_name", saying="nothing is called")) < 200
     assert "er " in holdfast("describe", "er(steps=3)").stdout
+    holdfast.fails("describe", "pgd(preset=foo)", saying="pgd: unknown preset 'foo'")
+    holdfast.fails("describe", "er(stpes=3)", saying="did you mean 'steps'?")
 
 
 def test_a_gate_written_backwards(holdfast, subject):
