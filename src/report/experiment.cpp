@@ -68,11 +68,16 @@ TextTable flatten(const Json& table) {
   return text;
 }
 
+// Firm words for numbers that only show that all of it works would mislead.
+std::string judgement(const Json& verdict, const std::string& scale) {
+  return verdict.at("verdict").get<std::string>() + (scale == "quick" ? " (quick: means little)" : "");
+}
+
 TextTable verdict_table(const Json& verdicts) {
   TextTable table{.header = {"claim", "it says", "verdict", "number", "seeds", "experiment"}, .rows = {}};
   for (const Json& verdict : verdicts) {
     table.rows.push_back(
-        {verdict.at("claim"), verdict.at("says"), verdict.at("verdict"), with_interval(verdict, "number"),
+        {verdict.at("claim"), verdict.at("says"), judgement(verdict, verdict.at("scale")), with_interval(verdict, "number"),
          std::to_string(verdict.at("seeds").get<int>()),
          fmt::format("{} ({})", verdict.at("experiment").get<std::string>(), verdict.at("scale").get<std::string>())});
   }
@@ -175,7 +180,7 @@ std::string experiment_text(const Json& results) {
   }
   if (!results.at("verdicts").empty()) text += "\n";
   for (const Json& verdict : results.at("verdicts")) {
-    text += fmt::format("{} {} ({}): {}; {}\n", verdict.at("claim").get<std::string>(), verdict.at("verdict").get<std::string>(),
+    text += fmt::format("{} {} ({}): {}; {}\n", verdict.at("claim").get<std::string>(), judgement(verdict, results.at("scale")),
                         with_interval(verdict, "number"), verdict.at("says").get<std::string>(),
                         verdict.at("why").get<std::string>());
   }

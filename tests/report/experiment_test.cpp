@@ -37,7 +37,10 @@ TEST(ExperimentText, PutsThePapersNumbersAndTheLevelsBesideOurs) {
   const std::string text = experiment_text(small_results());
   EXPECT_THAT(text, HasSubstr("dataset  method                   P@8  paper  between    AUC"));
   EXPECT_THAT(text, HasSubstr("R2ET|H  0.910 [0.900, 0.920]  0.975    0.500  0.900"));
-  EXPECT_THAT(text, HasSubstr("R2 holds in part (0.500 [0.100, 0.900]): it is best; on half of them"));
+  EXPECT_THAT(text, HasSubstr("R2 holds in part (quick: means little) (0.500 [0.100, 0.900]): it is best; on half of them"));
+  Json decided = small_results();
+  decided["scale"] = "cpu";
+  EXPECT_THAT(experiment_text(decided), HasSubstr("R2 holds in part (0.500"));
   EXPECT_THAT(text, HasSubstr("note: BP is not public"));
   EXPECT_THAT(text, Not(HasSubstr("chance")));  // no value has one
 }
@@ -50,8 +53,9 @@ TEST(ResultsMarkdown, HasVerdictsFirstAndEscapesBars) {
   write_json(kept + "/table9.manifest.json", small_manifest());
   write_json(kept + "/verdicts.json", small_results().at("verdicts"));
   const std::string page = results_markdown(kept);
-  EXPECT_LT(page.find("| R2 | it is best | holds in part | 0.500 [0.100, 0.900] | 5 | r2et/table9 (quick) |"),
-            page.find("## r2et/table9"));
+  EXPECT_LT(
+      page.find("| R2 | it is best | holds in part (quick: means little) | 0.500 [0.100, 0.900] | 5 | r2et/table9 (quick) |"),
+      page.find("## r2et/table9"));
   EXPECT_THAT(page, HasSubstr("- **R2**, r2et/table9. on half of them\n"));
   EXPECT_THAT(page, HasSubstr("| Adult | R2ET\\|H | 0.910 [0.900, 0.920] | 0.975 | 0.500 | 0.900 |"));
   EXPECT_THAT(page, HasSubstr("| Adult | linear | 1.000 | - | - | - |"));

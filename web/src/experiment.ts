@@ -2,7 +2,8 @@
 import type { TopLevelSpec } from "vega-lite";
 import { chart } from "./chart";
 import type { ExperimentRun, ResultTable, ResultValue, Verdict } from "./data";
-import { h, number } from "./dom";
+import { h } from "./dom";
+import { quoted } from "./facts";
 import { card } from "./worst";
 import { table, type Column } from "./table";
 
@@ -38,10 +39,11 @@ function columns(result: ResultTable): Column<Row>[] {
 
 const CLASSES: Record<string, string> = { "holds": "met", "does not hold": "missed" };
 
-function verdicts(list: Verdict[]): HTMLElement | null {
+function verdicts(list: Verdict[], quick: boolean): HTMLElement | null {
   if (!list.length) return null;
-  return h("section", {}, h("h2", {}, "What becomes of the claims"), h("ul", { class: "gates" }, ...list.map((verdict) =>
-    h("li", { class: CLASSES[verdict.verdict] ?? "partly" }, h("strong", {}, `${verdict.claim} ${verdict.verdict}`),
+  const warning = quick ? h("p", { class: "note" }, "Quick scale shows that all of it works; what it says of the claims means little.") : null;
+  return h("section", {}, h("h2", {}, "What becomes of the claims"), warning, h("ul", { class: "gates" }, ...list.map((verdict) =>
+    h("li", { class: CLASSES[verdict.verdict] ?? "partly" }, h("strong", {}, `${verdict.claim} ${verdict.verdict}${quick ? " (quick: means little)" : ""}`),
       `: ${verdict.says}. ${withInterval(verdict.number, verdict.low, verdict.high)}: ${verdict.why}`))));
 }
 
@@ -52,13 +54,29 @@ function figures(run: ExperimentRun): HTMLElement[] {
       h("div", { class: "cards wide" }, ...run.panels[panel.arrays].map((sample) => card(sample, "value")))])));
 }
 
+// "dataset mnist, epsilon 0.3, training (batch size 10)"
+function inWords(value: unknown): string {
+  if (typeof value === "number") return String(Number.isInteger(value) ? value : Number(value.toPrecision(4)));
+  if (value === null || typeof value !== "object") return String(value ?? "–");
+  if (Array.isArray(value)) return value.map(inWords).join(", ");
+  const isObject = (part: unknown) => part !== null && typeof part === "object" && !Array.isArray(part);
+  return Object.entries(value).map(([name, part]) => `${name} ${isObject(part) ? `(${inWords(part)})` : inWords(part)}`).join(", ");
+}
+
+interface Work { networks: number; cells: number; seconds: number; on: string }
+
+// What all of it took, on every machine that had a part in it: the last run may only have put it together.
+const work = (done: Work[]) => done.map((part) =>
+  `${part.networks} networks and ${part.cells} cells, ${Math.round(part.seconds)} s of one thread, on ${part.on}`).join("; ");
+
 function facts(run: ExperimentRun): HTMLElement {
   const manifest = run.manifest as Record<string, any>;
   const lines: [string, string][] = [
-    ["command", (manifest.command ?? []).join(" ")],
-    ["took", `${number(manifest.seconds, 1)} s on ${manifest.hardware?.cpu ?? "?"}, ${manifest.hardware?.threads ?? "?"} threads, ${manifest.hardware?.device ?? ""}`],
+    ["command", (manifest.command ?? []).map(quoted).join(" ")],
+    ["date", String(manifest.started ?? "").slice(0, 10)],
+    ["work", work(manifest.work ?? []) || "nothing was trained or measured"],
     ["versions", `holdfast ${manifest.holdfast}, torch ${manifest.versions?.torch}`],
-    ...Object.entries(run.results.settings).map(([name, value]): [string, string] => [name, typeof value === "string" ? value : JSON.stringify(value)]),
+    ...Object.entries(run.results.settings).map(([name, value]): [string, string] => [name, inWords(value)]),
   ];
   return h("section", {}, h("h2", {}, "How this was made"), ...run.results.notes.map((note) => h("p", { class: "note" }, note)),
     h("dl", {}, ...lines.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
@@ -67,7 +85,7 @@ function facts(run: ExperimentRun): HTMLElement {
 export function experimentPage(run: ExperimentRun): HTMLElement {
   const results = run.results;
   return h("main", {}, h("header", {}, h("h1", {}, results.title), h("p", {}, `${results.experiment}, ${results.scale} scale. ${results.paper}`)),
-    verdicts(results.verdicts),
+    verdicts(results.verdicts, results.scale === "quick"),
     ...results.tables.map((result) => h("section", {}, h("h2", {}, result.name), h("p", {}, result.caption), table(columns(result), result.rows))),
-    ...figures(run), facts(run), h("footer", {}, `Made by Holdfast ${run.manifest.holdfast ?? ""} from ${run.folder}.`));
+    ...figures(run), facts(run), h("footer", {}, `Made by Holdfast ${run.manifest.holdfast ?? ""}.`));
 }

@@ -6,7 +6,7 @@ import { table, type Column } from "./table";
 const interval = (value: Interval | null) => (value ? `${number(value.mean)} [${number(value.low)}, ${number(value.high)}]` : "–");
 
 // As a shell reads it back.
-const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+export const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 const COLUMNS: Column<ModelFacts>[] = [
   { name: "model", text: (model) => model.name },
