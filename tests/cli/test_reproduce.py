@@ -80,25 +80,13 @@ def test_results_are_kept_as_small_files_that_make_a_page(holdfast, tmp_path):
     assert all(row["values"][1]["value"] == 1 for row in vanilla)
 
 
-@pytest.mark.parametrize("paper", ["r2et", "lens"])
-def test_the_committed_page_is_made_from_the_committed_results(holdfast, tmp_path, paper):
-    kept = ROOT / "results" / paper
-    if not kept.is_dir():
-        pytest.skip(f"no results of {paper} are committed")
-    holdfast("report", kept, "--out", "page.md")
-    assert (tmp_path / "page.md").read_text() == (ROOT / "docs" / f"{paper}.md").read_text()
-    by_claim = {verdict["claim"] for verdict in json.loads((kept / "verdicts.json").read_text())}
-    for path in kept.glob("*.json"):
-        for verdict in json.loads(path.read_text()).get("verdicts", []) if path.name != "verdicts.json" else []:
-            assert verdict["claim"] in by_claim, path
-    assert not re.search(r"/(work|tmp|home)/", "".join(path.read_text() for path in kept.glob("*.json")))
-
-
 @pytest.mark.parametrize("paper", sorted(path.name for path in (ROOT / "results").iterdir() if path.is_dir()))
 def test_the_page_of_committed_results_is_what_they_say(holdfast, tmp_path, paper):
     page = tmp_path / "page.md"
     holdfast("report", str(ROOT / "results" / paper), "--out", str(page))
     assert page.read_text() == (ROOT / "docs" / f"{paper}.md").read_text()
+    kept = "".join(path.read_text() for path in (ROOT / "results" / paper).glob("*.json"))
+    assert not re.search(r"/(work|tmp|home)/", kept)  # of nobody's machine
 
 
 @pytest.mark.parametrize("paper", sorted(path.name for path in (ROOT / "results").iterdir() if path.is_dir()))

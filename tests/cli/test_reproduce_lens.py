@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,18 @@ def test_the_survey_waits_for_people(holdfast, tmp_path):
     assert "run lens/table1(answers=FILE)" in found["notes"][0]
     holdfast.fails("reproduce", "lens/table1(answers=nowhere.json)", "--out", "other", saying="nowhere.json")
 
+    # The note's example is a file that is read: one answer sides with LENS, on the other pair both measures agree.
+    example = re.search(r"\[\{.*?\}\]", found["notes"][0]).group()
+    (tmp_path / "answers.json").write_text(example)
+    text = holdfast("reproduce", "lens/table1(answers=answers.json)", "--out", "asked").stdout
+    shares = [row["values"][0]["value"] for row in results(tmp_path / "asked")["tables"][0]["rows"]]
+    assert shares == [1, 0] and "L9" in text and "(quick: means little)" in text
+    assert example in holdfast("describe", "lens/table1").stdout
+
 
 @needs("flowers17")
 def test_flowers_are_drawn_before_and_after(holdfast, tmp_path):
-    holdfast("reproduce", "lens/fig3", "--out", "run")
+    holdfast("reproduce", "lens/fig3", "--out", "run", "--models", "models")
     found = results(tmp_path / "run")
     row = found["tables"][0]["rows"][0]
     values = {name: value["value"] for name, value in zip(found["tables"][0]["columns"], row["values"], strict=True)}
@@ -36,8 +45,28 @@ def test_flowers_are_drawn_before_and_after(holdfast, tmp_path):
     assert values["top-k"] <= values["1-LENS-prec"] <= values["2-LENS-prec"] <= 1
     assert values["top-k"] <= values["1-LENS-recall"] <= values["2-LENS-recall"] <= 1
     assert len(found["figures"][0]["panels"]) == 3
+    assert "Green pixels" in found["figures"][0]["caption"]
+    # What people are asked about: every picture with the survey's two measures.
+    pictures_table = found["tables"][1]
+    assert pictures_table["columns"] == ["top-k", "3-LENS-prec"]
+    tops, nears = zip(*([value["value"] for value in one["values"]] for one in pictures_table["rows"]), strict=True)
+    assert sum(tops) / len(tops) == pytest.approx(values["top-k"])
+    assert all(top <= near <= 1 for top, near in zip(tops, nears, strict=True))
     pictures = sorted((tmp_path / "run" / "figures").glob("fig3_*.png"))
     assert len(pictures) == 3 and all(picture.stat().st_size > 1000 for picture in pictures)
+
+    # The same network again: the diverse top k keeps apart, and its windows add as the others do.
+    holdfast("reproduce", "lens/fig6", "--out", "apart", "--models", "models")
+    found = results(tmp_path / "apart")
+    diverse = {
+        name: value["value"]
+        for name, value in zip(found["tables"][0]["columns"], found["tables"][0]["rows"][0]["values"], strict=True)
+    }
+    assert diverse["top-k-div"] <= diverse["1-LENS-prec-div"] <= diverse["2-LENS-prec-div"] <= 1
+    assert found["tables"][1] == pictures_table  # the plain measures of the same pictures
+    assert found["verdicts"][0]["claim"] == "L5"
+    holdfast("reproduce", "lens/fig1", "--out", "first", "--models", "models")
+    assert results(tmp_path / "first")["tables"][1] == pictures_table
 
 
 @needs("mnist")
@@ -54,5 +83,6 @@ def test_parts_of_steady_map_are_held_against_the_whole(holdfast, tmp_path):
     # A term that is switched off costs nothing: the maximum is PGD's.
     assert rows["steady_map(weight=0)"]["gradient evaluations"]["value"] < rows["steady_map"]["gradient evaluations"]["value"]
     for row in rows.values():
+        assert all(0 <= value["low"] <= value["high"] <= 1 for value in list(row.values())[:-1] if value["low"] is not None)
         for column in ("saliency", "integrated gradients"):
             assert 0 <= row[f"{column}, top-k"]["value"] <= 1 and 0 < row[f"{column}, 1-LENS-prec"]["chance"] < 1

@@ -247,4 +247,14 @@ describe("report", { skip }, () => {
     }
     await page.close();
   });
+
+  it("shows an experiment with what it took and how firm its verdicts are", async () => {
+    holdfast("reproduce", "lens/table1", "--out", "survey");
+    const { page } = await open("survey/report.html");
+    const text = await page.innerText("main");
+    assert.match(text, /L9 not decided \(quick: means little\)/);
+    assert.match(text, /nothing was trained or measured/);
+    assert.doesNotMatch(await page.innerText("footer"), /survey/); // whose folder it lay in is nobody's business
+    await page.close();
+  });
 });
