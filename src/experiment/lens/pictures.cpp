@@ -104,6 +104,11 @@ std::vector<std::int64_t> marked(const MapView& map, const Setting& setting, con
   return set.members();
 }
 
+std::string class_name(const Dataset& data, std::int64_t label) {
+  const auto at = static_cast<std::size_t>(label);
+  return at < data.schema.classes.size() ? data.schema.classes[at] : std::to_string(label);
+}
+
 class Pictures final : public Experiment {
  public:
   Pictures(const Options& options, Form form) : Experiment(options.canonical()), form_(std::move(form)) {}
@@ -171,8 +176,8 @@ class Pictures final : public Experiment {
     const auto exact = metrics().make(top_k(setting)), near = metrics().make(precision(setting, 3));
     for (std::int64_t i = 0; i < clean.count; ++i) {
       const std::int64_t row = rows[static_cast<std::size_t>(i)];
-      table.add({training, std::to_string(row), std::to_string(data.labels[row].item<std::int64_t>()),
-                 std::to_string(attacked.targets[i].item<std::int64_t>())},
+      table.add({training, std::to_string(row), class_name(data, data.labels[row].item<std::int64_t>()),
+                 class_name(data, attacked.targets[i].item<std::int64_t>())},
                 {{.value = exact->compare(clean[i], moved[i])}, {.value = near->compare(clean[i], moved[i])}});
     }
   }
