@@ -4,7 +4,7 @@
 //     drift        where walks are blind: moves along the surface, of which those that harm no less are taken
 //     square       squares of an image moved to a corner of the ball, smaller with time; kept where they harm
 // Metrics of sets are constant almost everywhere: a search that moves only where it gains stands still, and at equal cost loses
-// to random points; one that also takes moves that change nothing beats them (drift, and square where walks are blind).
+// to random points; one that also takes moves that change nothing beats them (drift and square).
 // Square search after Andriushchenko et al., "Square Attack", ECCV 2020, with the metric in place of the loss.
 #include <algorithm>
 #include <cmath>
@@ -167,7 +167,7 @@ class Square final : public Component {
     for (std::int64_t i = 0; i < tries; ++i) {
       const Ledger::Owners owners = arena.rows();
       if (owners.empty()) return;
-      const at::Tensor from = !arena.blind ? Arena::rows_of(arena.ledger.best_points(), owners) : stand.at(owners);
+      const at::Tensor from = stand.at(owners);
       const at::Tensor points = proposal(arena, from, owners, static_cast<double>(i) / static_cast<double>(tries), i);
       arena.judge(points, owners);
       stand.move(points, arena.harm(), owners);
@@ -175,8 +175,9 @@ class Square final : public Component {
   }
 
  private:
-  static constexpr std::int64_t kPolish = 300;
-  static constexpr double kShare = 0.7;
+  // Walks end far from the worst point on networks trained to be robust: there this finds what counts.
+  static constexpr std::int64_t kPolish = 900;
+  static constexpr double kShare = 0.7, kSearched = 0.5, kPolished = 0.1, kLeast = 0.01;
 
   // A point with one square of every side moved to a corner of the linf ball around the clean image (or by as much as
   // the other balls allow, after projection).
@@ -186,7 +187,7 @@ class Square final : public Component {
     const at::Tensor clean = Arena::rows_of(arena.task.inputs, owners);
     const at::Tensor points = from.clone();
     const at::Tensor ids = Arena::rows_of(arena.task.sample_ids, owners).cpu();
-    const double share = 0.5 * std::pow(1 - way, 2) + 0.01;  // of the image's area
+    const double share = (arena.blind ? kSearched : kPolished) * std::pow(1 - way, 2) + kLeast;  // of the image's area
     const auto size = std::max<std::int64_t>(1, std::llround(std::sqrt(share * static_cast<double>(layout.side_features()))));
     const at::Tensor grid = points.view({-1, layout.sides, layout.channels, layout.height, layout.width});
     const at::Tensor origin = clean.reshape(grid.sizes());
