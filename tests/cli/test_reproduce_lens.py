@@ -69,6 +69,41 @@ def test_flowers_are_drawn_before_and_after(holdfast, tmp_path):
     assert results(tmp_path / "first")["tables"][1] == pictures_table
 
 
+def by_column(table):
+    """Rows as column -> value."""
+    return [{name: value["value"] for name, value in zip(table["columns"], row["values"], strict=True)} for row in table["rows"]]
+
+
+@needs("mnist")
+def test_digits_of_one_network_are_measured_in_two_figures(holdfast, tmp_path):
+    shared = ["--only", "MNIST", "--models", "models"]
+    holdfast("reproduce", "lens/fig4", "--out", "fig4", *shared)
+    found = results(tmp_path / "fig4")
+    (row,) = by_column(found["tables"][0])
+    # Proposition 1, on every sample and so on their means.
+    assert 0 < row["top-k"] <= min(row["1-LENS-prec"], row["1-LENS-recall"]) <= 1
+    assert row["samples judged"] + row["misclassified, left out"] == 10
+    assert [verdict["claim"] for verdict in found["verdicts"]] == ["L2", "L7"]
+
+    holdfast("reproduce", "lens/fig5", "--out", "fig5", *shared)
+    for row in by_column(results(tmp_path / "fig5")["tables"][0]):
+        widths = [row[f"w={w}"] for w in range(6)]
+        assert widths == sorted(widths)
+    assert len(list((tmp_path / "models").iterdir())) == 1  # both figures are of the same network
+
+
+@needs("cifar10")
+@pytest.mark.skipif(not (DATA / "models" / "cifar10_resnet20.f32").exists(), reason="needs HOLDFAST_DATA with models/")
+def test_a_published_network_stands_for_one_that_is_not_public(holdfast, tmp_path):
+    holdfast("reproduce", "lens/table2", "--only", "CIFAR-10", "--out", "run")
+    found = results(tmp_path / "run")
+    table = found["tables"][0]
+    assert table["rows"] and all(row["keys"][0].startswith("CIFAR-10") for row in table["rows"])
+    for row in by_column(table):
+        assert row["top-k"] <= row["1-LENS-prec"] <= row["3-LENS-prec"] <= 1
+    assert [(verdict["claim"], verdict["verdict"]) for verdict in found["verdicts"]] == [("L8", "not decided")]
+
+
 @needs("mnist")
 def test_parts_of_steady_map_are_held_against_the_whole(holdfast, tmp_path):
     holdfast("reproduce", "lens/ablation", "--scale", "quick", "--out", "run")
