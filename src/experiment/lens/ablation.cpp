@@ -60,7 +60,7 @@ class Ablation final : public Experiment {
     return names;
   }
 
-  // What is changed in steady_map, one thing at a time. The first three knock a part out: `quick` has these alone; `cpu` has
+  // What is changed in steady_map, one thing at a time. The first three knock a part out: `quick` has one of them, `cpu` has
   // seven, the rest would take it a night.
   static std::vector<Entry> variants(const ExperimentContext& context, const Setting& setting) {
     const std::int64_t steps = objectives().options(recipe_of(context, setting, kShipped)).integer("steps");
@@ -77,7 +77,7 @@ class Ablation final : public Experiment {
                            {"ramp=0", "full weights from the first step"},
                            {"sharpness=100", "the worst point is sought on a network that is hardly smoothed"},
                            {fmt::format("steps={}", 2 * steps), "twice as many inner steps, each shorter"}};
-    all.resize(context.by_scale<std::size_t>(3, 7, all.size()));
+    all.resize(context.by_scale<std::size_t>(1, 7, all.size()));
     for (Entry& entry : all) entry.training = fmt::format("{}({})", kShipped, entry.training);
     return all;
   }
