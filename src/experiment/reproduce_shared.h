@@ -6,8 +6,6 @@
 
 namespace holdfast {
 
-inline const char* const kUnknownMachine = "an unknown machine";  // what was kept by versions that did not say it
-
 // `done(i)` does piece i, or returns false where another run is at it: such pieces are tried again until they are done.
 void for_each_shared(std::int64_t count, int threads, const std::function<bool(std::int64_t)>& done);
 

@@ -1,5 +1,6 @@
 #include "holdfast/experiment/reproduce_statistics.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -78,6 +79,19 @@ Value difference_over_seeds(const std::vector<std::vector<double>>& first, const
   std::vector<double> differences;
   for (std::size_t i = 0; i < first.size(); ++i) differences.push_back(defined_mean(first[i]) - defined_mean(second[i]));
   return over_seeds(differences);
+}
+
+Value difference_over_seeds(std::span<const double> first, std::span<const double> second) {
+  HOLDFAST_CHECK(first.size() == second.size());
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < first.size(); ++i) differences.push_back(first[i] - second[i]);
+  return over_seeds(differences);
+}
+
+Value share(Value value) {
+  if (value.low) value.low = std::max(*value.low, 0.0);
+  if (value.high) value.high = std::min(*value.high, 1.0);
+  return value;
 }
 
 Correlation order_agreement(std::span<const double> published, std::span<const double> ours, std::uint64_t seed) {

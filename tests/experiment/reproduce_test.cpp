@@ -212,6 +212,23 @@ TEST(OverSeeds, TakesMeansOfSamplesFirst) {
   EXPECT_TRUE(one.low && *one.low < 0.5);
 }
 
+TEST(OverSeeds, OfSharesStayBetweenZeroAndOne) {
+  const Value wide = over_seeds(std::vector<double>{0.1, 0.9, 0.95});
+  ASSERT_LT(*wide.low, 0);
+  ASSERT_GT(*wide.high, 1);
+  EXPECT_EQ(*share(wide).low, 0);
+  EXPECT_EQ(*share(wide).high, 1);
+  EXPECT_EQ(share(wide).value, wide.value);
+  EXPECT_FALSE(share(Value{.value = 0.5}).low);
+}
+
+TEST(OverSeeds, PairsNumbersBySeed) {
+  const Value found = difference_over_seeds(std::vector<double>{3, 4, 6}, std::vector<double>{1, 2, 3}),
+              expected = over_seeds(std::vector<double>{2, 2, 3});
+  EXPECT_EQ(found.value, expected.value);
+  EXPECT_EQ(found.low, expected.low);
+}
+
 TEST(OverSeeds, PairsDifferencesBySeed) {
   const Value value = difference_over_seeds({{2, 2}, {5, 5}, {9, 9}}, {{1, 1}, {4, 4}, {8, 8}}, 0);
   EXPECT_DOUBLE_EQ(value.value, 1);

@@ -19,6 +19,11 @@ Value over_seeds(const std::vector<std::vector<double>>& samples_by_seed, std::u
 // first - second, paired by seed; one seed: paired by sample.
 Value difference_over_seeds(const std::vector<std::vector<double>>& first, const std::vector<std::vector<double>>& second,
                             std::uint64_t seed);
+// The same for one number a seed.
+Value difference_over_seeds(std::span<const double> first, std::span<const double> second);
+
+// Of a number that lies in [0, 1]: Student's interval of a few seeds reaches past that.
+Value share(Value value);
 
 // Mean of the values that are defined; NaN when there are none.
 double defined_mean(std::span<const double> values);

@@ -52,6 +52,7 @@ Json machine_facts(int threads, const std::string& device);
 
 // "AMD EPYC, torch 2.13.0, cpu": on what a piece of work was done.
 std::string machine_in_words(const std::string& device);
+inline const char* const kUnknownMachine = "an unknown machine";  // of work that says none
 
 // "2026-01-31T12:00:00Z"
 std::string utc_now();

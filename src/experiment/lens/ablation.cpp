@@ -122,13 +122,6 @@ class Ablation final : public Experiment {
     return standings;
   }
 
-  // Student's interval of shares from a few seeds reaches past what a share can be.
-  static Value share(Value value) {
-    if (value.low) value.low = std::max(0.0, *value.low);
-    if (value.high) value.high = std::min(1.0, *value.high);
-    return value;
-  }
-
   static ResultTable values_table(const ExperimentContext& context, const std::vector<Standing>& standings) {
     ResultTable table{.name = "values",
                       .caption =
@@ -146,12 +139,6 @@ class Ablation final : public Experiment {
       table.add({one.entry.training, one.entry.differs}, std::move(values));
     }
     return table;
-  }
-
-  // Paired by seed.
-  static Value paired(std::vector<double> first, const std::vector<double>& second) {
-    for (std::size_t i = 0; i < first.size(); ++i) first[i] -= second[i];
-    return over_seeds(first);
   }
 
   static std::vector<double> between(const Group& group, const std::string& measure) {
@@ -174,11 +161,12 @@ class Ablation final : public Experiment {
     const auto shipped = std::ranges::find_if(standings, [](const Standing& one) { return one.entry.training == kShipped; });
     for (const Standing& one : standings) {
       if (&one == &*shipped) continue;
-      std::vector<Value> values{paired(one.accuracy, shipped->accuracy), paired(one.robust_accuracy, shipped->robust_accuracy)};
+      std::vector<Value> values{difference_over_seeds(one.accuracy, shipped->accuracy),
+                                difference_over_seeds(one.robust_accuracy, shipped->robust_accuracy)};
       for (std::size_t i = 0; i < columns().size(); ++i) {
         const std::string& measure = one.measures[i];
         values.push_back(difference_of(one.groups[i], measure, shipped->groups[i], measure, context.seed));
-        values.push_back(paired(between(one.groups[i], measure), between(shipped->groups[i], measure)));
+        values.push_back(difference_over_seeds(between(one.groups[i], measure), between(shipped->groups[i], measure)));
       }
       table.add({one.entry.training}, std::move(values));
     }

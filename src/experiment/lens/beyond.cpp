@@ -116,8 +116,8 @@ class Beyond final : public Experiment {
       std::vector<Value> values;
       const std::vector<std::string> measures = shown(row.of->setting);
       for (std::size_t i = 0; i < measures.size(); ++i) {
-        values.push_back(value_of(lowest(groups, row.paper[i], measures[i]), measures[i], context.seed));
-        values.push_back(value_of(groups[row.gauntlet[i]], measures[i], context.seed));
+        values.push_back(share(value_of(lowest(groups, row.paper[i], measures[i]), measures[i], context.seed)));
+        values.push_back(share(value_of(groups[row.gauntlet[i]], measures[i], context.seed)));
       }
       add_counts(values, groups[row.gauntlet.front()]);
       table.add({row.of->setting.name, training_of(row), row.explainer}, std::move(values));
@@ -136,7 +136,7 @@ class Beyond final : public Experiment {
       for (const Subject& subject : one.subjects) {
         table.add({one.setting.name, subject.training},
                   {accuracy_of(subject),
-                   over_seeds(robust_accuracies(context, subject, *one.data, one.setting)),
+                   share(over_seeds(robust_accuracies(context, subject, *one.data, one.setting))),
                    {.value = evaluations_of(recipe_of(context, one.setting, subject.training))}});
       }
     }
@@ -260,10 +260,7 @@ class Beyond final : public Experiment {
 
   // Paired by seed.
   static Value accuracy_lead(const Subject& first, const Subject& second) {
-    std::vector<double> leads = accuracies(first);
-    const std::vector<double> others = accuracies(second);
-    for (std::size_t i = 0; i < leads.size(); ++i) leads[i] -= others.at(i);
-    return over_seeds(leads);
+    return difference_over_seeds(accuracies(first), accuracies(second));
   }
 
   static Verdict ours_verdict(const std::vector<Named>& differences, bool fair, const std::string& also, std::int64_t seeds) {

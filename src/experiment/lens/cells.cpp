@@ -358,7 +358,7 @@ std::vector<double> accuracies(const Subject& subject) {
 }
 
 Value accuracy_of(const Subject& subject) {
-  return over_seeds(accuracies(subject));
+  return share(over_seeds(accuracies(subject)));
 }
 
 std::string judged(const Value& value, double limit) {

@@ -10,7 +10,7 @@
 namespace holdfast::r2et {
 namespace {
 
-// On tables a network of ours is worth nothing above these: at gap=0.3 without curvature its AUC falls to a coin's.
+// Above these little is left of a network on tables: at gap=0.3 without curvature its AUC falls to a coin's.
 const std::vector<std::string> kCurvatures{"curvature=0.001", "curvature=0.01", "curvature=0.1", "curvature=1"};
 const std::vector<std::string> kGaps{"gap=0.003", "gap=0.01", "gap=0.03", "gap=0.1"};
 const std::vector<std::string> kBoth{"gap=0.03,curvature=0.001", "gap=0.1,curvature=0.001", "gap=0.1,curvature=0.01",

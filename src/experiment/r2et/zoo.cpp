@@ -166,12 +166,6 @@ Job attack_cell(const Setting& setting, const Member& member, const std::string&
                     {.attack = attack, .metrics = std::move(metrics), .epsilon = setting.epsilon, .select = select}, seed);
 }
 
-Value share(Value value) {
-  if (value.low) value.low = std::max(*value.low, 0.0);
-  if (value.high) value.high = std::min(*value.high, 1.0);
-  return value;
-}
-
 std::vector<std::vector<double>> metric_values(const std::vector<Json>& cells, const char* field, std::size_t index) {
   std::vector<std::vector<double>> values;
   for (const Json& cell : cells) values.push_back(numbers(cell.at("metrics")[index].at(field)));

@@ -108,9 +108,6 @@ Cells compute(ExperimentContext& context, const std::string& label, const std::v
 // er or mse with the paper's selection (the last iterate that keeps the class), or any attack with the worst.
 Job attack_cell(const Setting& setting, const Member& member, const std::string& attack, Select select, std::uint64_t seed);
 
-// Of a number that lies in [0, 1]: its interval too.
-Value share(Value value);
-
 // A column of a table from the cells of one entry: the values of metric `index`, with chance, between and specific.
 Value attacked_value(const std::vector<Json>& cells, std::uint64_t seed, std::size_t index = 0);
 // A number in [0, 1], or one a sample, at `key` of each cell.
