@@ -15,7 +15,7 @@ namespace holdfast {
 
 // Which network is explained, and on what: the first `samples` of a part.
 struct CellSubject {
-  std::shared_ptr<const Model> model;
+  LateModel model;
   std::string key;  // of the model: all that decides its weights
   std::shared_ptr<const ExperimentData> data;
   std::string explainer = "saliency";

@@ -87,19 +87,22 @@ void keep(const TrainOptions& options, const TrainResult& result) {
                                                {"history", history}});
 }
 
+std::shared_ptr<const Model> read_model(const std::string& file, const std::string& name, const Layout& layout,
+                                        at::Device device) {
+  if (!file_exists(file)) input_error("{} is gone, and cells need it: delete its folder, and the network is trained again", file);
+  auto model = make_model(Network(*load_model(file)->network()).to(device), layout);
+  model->set_name(name);
+  return model;
+}
+
 // As it was kept: a network that was just trained is read back too, so that both are the same.
-TrainResult read_kept(const TrainOptions& options) {
-  const Json json = read_json(options.folder + "/result.json");
-  const auto model = load_model(options.folder + "/model.safetensors");
-  TrainResult result{.network = *model->network(),
-                     .architecture = options.architecture,
-                     .options = options,
-                     .history = {},
-                     .kept_epoch = json.at("kept_epoch"),
-                     .validation = read_quality(json.at("validation")),
-                     .test = read_quality(json.at("test"))};
-  for (const Json& record : json.at("history")) result.history.push_back(epoch_record_from_json(record));
-  return result;
+void read_kept(const TrainOptions& options, const Json& kept, const Layout& layout, TrainedModel& trained) {
+  trained.model = LateModel([=, file = trained.file] { return read_model(file, options.recipe, layout, options.device); });
+  trained.seed = options.seed;
+  trained.kept_epoch = kept.at("kept_epoch");
+  trained.validation = read_quality(kept.at("validation"));
+  trained.test = read_quality(kept.at("test"));
+  for (const Json& record : kept.at("history")) trained.history.push_back(epoch_record_from_json(record));
 }
 
 // result.json is written last.
@@ -135,13 +138,10 @@ std::vector<TrainedModel> ExperimentContext::train(const ExperimentData& data, s
   }
   train_missing(data.data, options, missing, label);
   for (std::size_t i = 0; i < options.size(); ++i) {
-    trained[i].result = read_kept(options[i]);
     const Json made = read_json(options[i].folder + "/result.json");
+    read_kept(options[i], made, data.data.schema.layout, trained[i]);
     Work& work = work_[made.value("on", kUnknownMachine)];
     if (work.networks.insert(trained[i].file).second) work.seconds += made.value("seconds", 0.0);
-    auto model = make_model(trained[i].result.network.to(device), data.data.schema.layout);
-    model->set_name(options[i].recipe);
-    trained[i].model = std::move(model);
   }
   return trained;
 }

@@ -123,10 +123,17 @@ TEST(ExperimentContext, TrainedNetworksAreReadAgainWithTheirResults) {
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(read[i].key, trained[i].key);
     EXPECT_TRUE(at::equal(read[i].model->logits(inputs), trained[i].model->logits(inputs)));
-    EXPECT_EQ(read[i].result.history.size(), 2U);
-    EXPECT_EQ(read[i].result.test->auc.mean, trained[i].result.test->auc.mean);
+    EXPECT_EQ(read[i].history.size(), 2U);
+    EXPECT_EQ(read[i].test->auc.mean, trained[i].test->auc.mean);
   }
   EXPECT_FALSE(at::equal(read[0].model->logits(inputs), read[1].model->logits(inputs)));
+  // Weights are read when a cell needs them, not before.
+  std::filesystem::rename(trained[0].file, trained[0].file + ".elsewhere");
+  const std::vector<TrainedModel> bare = again.train(*data, {first, second}, "train");
+  EXPECT_EQ(bare[0].test->auc.mean, trained[0].test->auc.mean);
+  EXPECT_THROW(bare[0].model->logits(inputs), Error);
+  std::filesystem::rename(trained[0].file + ".elsewhere", trained[0].file);
+  EXPECT_TRUE(at::equal(bare[0].model->logits(inputs), trained[0].model->logits(inputs)));
   // In another stack the same training is another network, by its rounding: it is not taken for this one.
   const std::vector<TrainedModel> other = again.train(*data, {first, third}, "train");
   EXPECT_NE(other[0].key, trained[0].key);
@@ -162,7 +169,7 @@ TEST(ExperimentContext, RunsThatShareAModelsFolderTrainANetworkOnce) {
   }();
   write_json(result, marked);
   others.reset();
-  EXPECT_EQ(here.get()[0].result.kept_epoch, 17);
+  EXPECT_EQ(here.get()[0].kept_epoch, 17);
 }
 
 // Two runs at once, each slow: between them every cell is computed once, and both have all.

@@ -23,6 +23,7 @@
 #include "holdfast/core/registry.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/experiment/cell.h"
+#include "holdfast/experiment/late_model.h"
 #include "holdfast/model/model.h"
 #include "holdfast/train/trainer.h"
 
@@ -97,8 +98,11 @@ struct ExperimentData {
 struct TrainedModel {
   std::string key;   // of the dataset and of all that decides the weights
   std::string file;  // of the weights
-  std::shared_ptr<const Model> model;
-  TrainResult result;
+  LateModel model;   // where all of its cells are kept, its weights are not needed
+  std::uint64_t seed = 0;
+  std::int64_t kept_epoch = 0;
+  std::vector<EpochRecord> history = {};
+  std::optional<PredictionQuality> validation = {}, test = {};
 };
 
 // A piece of work with a small result. `compute` is called on one thread with intra-operator parallelism 1 and must be safe

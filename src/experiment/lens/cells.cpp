@@ -353,7 +353,7 @@ std::vector<double> robust_accuracies(ExperimentContext& context, const Subject&
 
 std::vector<double> accuracies(const Subject& subject) {
   std::vector<double> all;
-  for (const TrainedModel& model : subject.seeds) all.push_back(model.result.test ? model.result.test->accuracy.mean : kNone);
+  for (const TrainedModel& model : subject.seeds) all.push_back(model.test ? model.test->accuracy.mean : kNone);
   return all;
 }
 

@@ -31,6 +31,7 @@ Setting digits(const ExperimentContext& context, const std::string& name) {
       .training_images = context.by_scale<std::int64_t>(3000, 40000, 50000),
       .batch_size = context.by_scale<std::int64_t>(50, 10, 50),
       .steps = context.by_scale<std::int64_t>(60, 4000, 100000),
+      .natural_steps = context.by_scale<std::int64_t>(60, 4000, 25000),
       .learning_rate = context.by_scale(2e-3, 1e-3, 1e-4)};
   return setting;
 }
@@ -144,7 +145,10 @@ Json to_json(const Setting& setting) {
   if (setting.steps > 0) {
     json["training"] = {{"steps, about", setting.steps},          {"samples, at most", setting.training_images},
                         {"batch size", setting.batch_size},       {"optimizer", setting.optimizer},
-                        {"learning rate", setting.learning_rate}, {"schedule", setting.schedule}};
+                        {"learning rate", setting.learning_rate}, {"schedule", setting.schedule},
+                        {"weight decay", setting.weight_decay}};
+    if (setting.natural_steps > 0 && setting.natural_steps != setting.steps)
+      json["training"]["steps of natural training, about"] = setting.natural_steps;
   }
   return json;
 }
@@ -211,11 +215,12 @@ std::vector<Subject> subjects(ExperimentContext& context, const Setting& setting
   const auto an_epoch = static_cast<std::int64_t>(epoch_batches(data.data.train, setting.batch_size, 0, 0).size());
   std::vector<TrainOptions> options;
   for (const std::string& training : trainings) {
+    const std::int64_t steps = training == "natural" && setting.natural_steps > 0 ? setting.natural_steps : setting.steps;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
       options.push_back({.architecture = setting.architecture,
                          .recipe = recipe_of(context, setting, training),
                          .weight_decay = setting.weight_decay,
-                         .epochs = std::max<std::int64_t>(1, (setting.steps + an_epoch / 2) / an_epoch),
+                         .epochs = std::max<std::int64_t>(1, (steps + an_epoch / 2) / an_epoch),
                          .batch_size = setting.batch_size,
                          .optimizer = setting.optimizer,
                          .learning_rate = setting.learning_rate,

@@ -4,9 +4,10 @@
 //     quick   a small cnn_chen, images of 32 pixels      30 to 100 steps                                        1
 //     cpu     cnn_chen(width=16x32x256); 32 pixels       4,000 steps (Flower 600), 7 x 5 inner, 10 outer points 3
 //     full    the paper's                                the paper's                                            3
-// Every method is trained for the same number of steps on one dataset. Shorter inner maximisations take longer steps: 2.5 epsilon
-// over their number, and epsilon rises over the first 30 % of the training; `full` has neither. A step of IG-SUM-NORM is 135
-// gradient evaluations a sample at `cpu`, so that batches are small there: 10 digits, 12 flowers.
+// Every method is trained for the same number of steps on one dataset, but for natural training on digits at `full` (25,000).
+// Shorter inner maximisations take longer steps: 2.5 epsilon over their number, and epsilon rises over the first 30 % of the
+// training; `full` has neither. A step of IG-SUM-NORM is 135 gradient evaluations a sample at `cpu`, so that batches are small
+// there: 10 digits, 12 flowers.
 #pragma once
 
 #include <string>
@@ -30,6 +31,7 @@ struct Setting {
   std::int64_t diversity = 1;  // radius of diverse sets
   // Of trainings; no steps where the weights are published. As many whole epochs are trained as come nearest to the steps.
   std::int64_t training_images = 0, batch_size = 50, steps = 0;
+  std::int64_t natural_steps = 0;  // of natural training; 0: as many
   std::string optimizer = "adam", schedule = "constant";
   double learning_rate = 1e-3, weight_decay = 0;
 };

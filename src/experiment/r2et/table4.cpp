@@ -84,7 +84,7 @@ class Table4 final : public Experiment {
       all.entries.push_back({&one, known == nullptr ? "" : known->weights, {}});
       for (const Member& member : start.members) {
         TrainOptions training = r2et::training(setting, one, all.entries.back().weights, std::min(kEpochs, setting.epochs),
-                                               member.trained.result.options.seed);
+                                               member.trained.seed);
         training.learning_rate /= 10;
         training.retrain = {.from = member.trained.file, .top_k = setting.k};
         options.push_back(training);
@@ -95,7 +95,7 @@ class Table4 final : public Experiment {
     for (std::size_t i = 0; i < trained.size(); ++i) {
       Entry& entry = all.entries[i / members];
       if (i % members == 0) all.kept.emplace_back();
-      all.kept.back().push_back(ranking_kept(trained[i].result));
+      all.kept.back().push_back(ranking_kept(trained[i]));
       entry.members.push_back({start.members[i % members].data, std::move(trained[i])});
     }
     const auto er = [&](const std::vector<Entry>& entries) {
@@ -113,7 +113,7 @@ class Table4 final : public Experiment {
   }
 
   // Of the epoch that was kept; 1 where that is the start.
-  static double ranking_kept(const TrainResult& result) {
+  static double ranking_kept(const TrainedModel& result) {
     for (const EpochRecord& record : result.history) {
       if (record.epoch == result.kept_epoch) return record.ranking_kept.value_or(std::nan(""));
     }

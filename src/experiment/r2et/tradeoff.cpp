@@ -130,7 +130,7 @@ class Tradeoff final : public Experiment {
     return candidates;
   }
 
-  static double validation_auc(const Candidate& candidate) { return candidate.member.trained.result.validation->auc.mean; }
+  static double validation_auc(const Candidate& candidate) { return candidate.member.trained.validation->auc.mean; }
 
   static std::vector<Standing> measure_grid(ExperimentContext& context, const Setting& setting,
                                             const std::vector<Candidate>& candidates, double radius, ResultTable& table,
@@ -220,7 +220,7 @@ class Tradeoff final : public Experiment {
     std::vector<Runs> runs(best.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
       runs[i / members].standings.push_back(found[i]);
-      runs[i / members].areas.push_back(trained[i].result.test->auc.mean);
+      runs[i / members].areas.push_back(trained[i].test->auc.mean);
     }
     return runs;
   }

@@ -31,7 +31,7 @@ std::vector<GridPoint> candidates(const std::vector<const Method*>& methods, con
 }
 
 double validation_auc(const TrainedModel& trained) {
-  return trained.result.validation ? trained.result.validation->auc.mean : std::nan("");
+  return trained.validation ? trained.validation->auc.mean : std::nan("");
 }
 
 // P@k, where a map that is zero everywhere counts as lost: a network that explains nothing must not be chosen for it.
@@ -201,7 +201,7 @@ Value plain_value(const std::vector<Json>& cells, const std::string& key, std::u
 Value test_auc(const Entry& entry) {
   std::vector<double> areas;
   for (const Member& member : entry.members)
-    areas.push_back(member.trained.result.test ? member.trained.result.test->auc.mean : std::nan(""));
+    areas.push_back(member.trained.test ? member.trained.test->auc.mean : std::nan(""));
   return share(over_seeds(areas));
 }
 
