@@ -61,6 +61,13 @@ def test_an_interrupted_experiment_goes_on_to_the_same_bytes(holdfast, tmp_path)
         assert sound in ([0, 0], [None, None]), row
     assert found["verdicts"][0]["claim"] == "R11" and "violations" in text
 
+    # Of some datasets: the numbers, and no verdict.
+    shared = ["--models", "broken/models", "--cells", "broken/cells"]
+    holdfast(*run, *shared, "--only", "COMPAS", "--out", "part")
+    part = results(tmp_path / "part")
+    assert part["tables"] == found["tables"]
+    assert part["verdicts"][0]["verdict"] == "not decided" and "COMPAS alone" in part["verdicts"][0]["why"]
+
 
 @needs_compas
 def test_results_are_kept_as_small_files_that_make_a_page(holdfast, tmp_path):

@@ -178,14 +178,14 @@ Value attacked_value(const std::vector<Json>& cells, std::uint64_t seed, std::si
     std::vector<double> levels;
     for (const Json& cell : cells) {
       const Json& level = cell.at("metrics")[index].at(field);
-      levels.push_back(level.is_array() ? defined_mean(numbers(level)) : level.is_null() ? std::nan("") : level.get<double>());
+      levels.push_back(level.is_null() ? std::nan("") : level.get<double>());
     }
     const double mean = defined_mean(levels);
     return std::isnan(mean) ? std::nullopt : std::optional(mean);
   };
   value.chance = mean_of("chance");
   value.between = mean_of("between");
-  value.specific = mean_of("specific");
+  if (value.between && *value.between < 1) value.specific = (value.value - *value.between) / (1 - *value.between);
   return value;
 }
 
@@ -198,19 +198,18 @@ Value plain_value(const std::vector<Json>& cells, const std::string& key, std::u
   return share(over_seeds(by_member, seed));
 }
 
+void add_counts(std::vector<Value>& values, const std::vector<Json>& cells) {
+  double counted = 0, undefined = 0;
+  for (const std::vector<double>& samples : metric_values(cells)) {
+    for (const double sample : samples) (std::isnan(sample) ? undefined : counted) += 1;
+  }
+  values.insert(values.end(), {{.value = counted}, {.value = undefined}});
+}
+
 Value test_auc(const Entry& entry) {
   std::vector<double> areas;
-  for (const Member& member : entry.members)
-    areas.push_back(member.trained.test ? member.trained.test->auc.mean : std::nan(""));
+  for (const Member& member : entry.members) areas.push_back(member.trained.test ? member.trained.test->auc.mean : std::nan(""));
   return share(over_seeds(areas));
-}
-
-std::string verdict_of_share(double share, double holds, double in_part) {
-  return share >= holds ? "holds" : share >= in_part ? "holds in part" : "does not hold";
-}
-
-Verdict undecided(const std::string& claim, const std::string& says, const std::string& why) {
-  return {.claim = claim, .says = says, .verdict = "not decided", .why = why};
 }
 
 }  // namespace holdfast::r2et

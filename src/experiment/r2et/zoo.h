@@ -108,19 +108,20 @@ Cells compute(ExperimentContext& context, const std::string& label, const std::v
 // er or mse with the paper's selection (the last iterate that keeps the class), or any attack with the worst.
 Job attack_cell(const Setting& setting, const Member& member, const std::string& attack, Select select, std::uint64_t seed);
 
-// A column of a table from the cells of one entry: the values of metric `index`, with chance, between and specific.
+// A column of a table from the cells of one entry: the values of metric `index`, with chance, between and specific, which is
+// (value - between) / (1 - between) of these means: the mean over networks would be that of the one whose between is nearest 1.
 Value attacked_value(const std::vector<Json>& cells, std::uint64_t seed, std::size_t index = 0);
 // A number in [0, 1], or one a sample, at `key` of each cell.
 Value plain_value(const std::vector<Json>& cells, const std::string& key, std::uint64_t seed);
+// The last columns of a table of attacked networks: samples behind the means, and those without a ranking (a map that is zero),
+// over all networks.
+inline const std::vector<std::string> kCounts{"samples", "undefined, left out"};
+void add_counts(std::vector<Value>& values, const std::vector<Json>& cells);
 // Of the whole test part.
 Value test_auc(const Entry& entry);
 std::vector<std::vector<double>> metric_values(const std::vector<Json>& cells, const char* field = "values",
                                                std::size_t index = 0);
 
 std::optional<double> published(const std::string& column, const std::string& method, const std::string& dataset);
-
-// "holds", "holds in part" or "does not hold" by a share of cases: all but few, some, hardly any.
-std::string verdict_of_share(double share, double holds = 0.8, double in_part = 0.4);
-Verdict undecided(const std::string& claim, const std::string& says, const std::string& why);
 
 }  // namespace holdfast::r2et

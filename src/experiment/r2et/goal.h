@@ -1,0 +1,35 @@
+// The goal of the trade-off's contest, from its intervals: specific P@8 of the pair hinge under gauntlet above that of every
+// published recipe, linear and Vanilla, at an AUC within kGoalLoss of Vanilla's, on four datasets at two radii.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "judging.h"
+
+namespace holdfast::r2et {
+
+inline constexpr double kGoalLoss = 0.003;
+inline constexpr std::size_t kGoals = 8;  // datasets times radii
+
+// Ours against the others on one dataset at one radius.
+struct Standoff {
+  std::string dataset;
+  double radius;
+  Value loss = {};                // AUC of ours minus Vanilla's, paired by seed
+  std::vector<Case> others = {};  // specific P@8 of ours minus theirs, paired by seed
+
+  // The one against which the interval reaches lowest.
+  const Case& closest() const;
+  // "met": the whole interval is above 0 against each of the others, and the AUC surely within the loss. All must be above, so
+  // that each at 95 % is enough. "missed": one of this is surely not so. Else "open".
+  std::string outcome() const;
+  std::string name() const;
+};
+
+ResultTable goal_table(const std::vector<Standoff>& standoffs);
+// "holds" where all goals are met, "holds in part" where some are, "does not hold" where none is and one is missed.
+Verdict judge_ours(const std::vector<Standoff>& standoffs, std::int64_t seeds);
+
+}  // namespace holdfast::r2et
