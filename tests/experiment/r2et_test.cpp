@@ -232,11 +232,18 @@ TEST(R2etClaims, AtIsUnstableWhereItFallsAndVaries) {
   EXPECT_EQ(judge_unstable({ordering_of("Adult", steady), ordering_of("Bank", steady)}, 0).verdict, "does not hold");
 }
 
+Other other_of(const std::string& name, const Value& value) {
+  return {.name = name, .difference = value, .from_zero = value};
+}
+
 TEST(R2etGoal, IsMetWhereOursIsSurelyAboveEveryOther) {
-  const Standoff met{.dataset = "Adult", .radius = 0.1, .loss = around(0, 0.002), .others = {{"SP", kAbove}, {"linear", kAbove}}};
+  const Standoff met{.dataset = "Adult",
+                     .radius = 0.1,
+                     .loss = around(0, 0.002),
+                     .others = {other_of("SP", around(0.9, 0.1)), other_of("linear", kAbove)}};
   Standoff open = met, lost = met, inaccurate = met, unsure = met;
-  open.others[1].value = kOpen;
-  lost.others[1].value = kBelow;
+  open.others[1] = other_of("linear", kOpen);
+  lost.others[1] = other_of("linear", kBelow);
   inaccurate.loss = around(-0.01, 0.002);
   unsure.loss = around(-0.002, 0.002);
   EXPECT_EQ(met.outcome(), "met");
@@ -244,7 +251,8 @@ TEST(R2etGoal, IsMetWhereOursIsSurelyAboveEveryOther) {
   EXPECT_EQ(lost.outcome(), "missed");
   EXPECT_EQ(inaccurate.outcome(), "missed");
   EXPECT_EQ(unsure.outcome(), "open");
-  EXPECT_EQ(lost.closest().name, "linear");
+  EXPECT_EQ(met.deciding().name, "linear");
+  EXPECT_EQ(lost.deciding().name, "linear");
   EXPECT_EQ(judge_ours(std::vector<Standoff>(8, met), 5).verdict, "holds");
   EXPECT_EQ(judge_ours(std::vector<Standoff>(7, met), 5).verdict, "holds in part");  // a dataset was missing
   EXPECT_EQ(judge_ours({met, lost}, 5).verdict, "holds in part");
@@ -254,6 +262,23 @@ TEST(R2etGoal, IsMetWhereOursIsSurelyAboveEveryOther) {
   EXPECT_EQ(none.number, kBelow.value);
   EXPECT_NE(none.why.find("met nowhere; missed on Adult at 0.1; open on Adult at 0.1"), std::string::npos);
   EXPECT_EQ(goal_table({lost}).rows[0].keys, (std::vector<std::string>{"Adult", "0.1", "missed", "linear"}));
+}
+
+// Ours is .4 with every seed; theirs is far below, but by how much is another story with each.
+TEST(R2etGoal, IsNotLeftOpenByNumbersThatAreFarBelow) {
+  const std::vector<double> ours{0.4, 0.41, 0.4}, wild{-0.1, -17, -0.2}, better{0.6, 0.62, 0.6}, mixed{0.3, -5, 0.7};
+  const Other far = against("R2ET", ours, wild);
+  EXPECT_FALSE(surely_above(far.difference, 0));
+  EXPECT_TRUE(surely_above(far.from_zero, 0));
+  EXPECT_NEAR(far.from_zero.value, 1.21 / 3, 1e-12);
+  Standoff one{.dataset = "Bank", .radius = 0.3, .loss = around(0, 0.001), .others = {far, against("linear", ours, {0, 0, 0})}};
+  EXPECT_EQ(one.outcome(), "met");
+  one.others.push_back(against("SP", ours, mixed));
+  EXPECT_EQ(one.outcome(), "open");
+  one.others.push_back(against("WD", ours, better));
+  EXPECT_EQ(one.outcome(), "missed");
+  EXPECT_EQ(one.deciding().name, "WD");
+  EXPECT_NEAR(one.deciding().value.value, -0.61 / 3, 1e-12);
 }
 
 }  // namespace

@@ -237,8 +237,8 @@ class Tradeoff final : public Experiment {
       if (i == ours) {
         standoff.loss = loss;
       } else {
-        ahead = difference_over_seeds(runs[ours].column(&Standing::specific), specific);
-        standoff.others.push_back({best[i]->method->name, ahead});
+        standoff.others.push_back(against(best[i]->method->name, runs[ours].column(&Standing::specific), specific));
+        ahead = standoff.others.back().difference;
       }
       table.add({setting.dataset, fmt::format("{}", radius), best[i]->method->name, best[i]->weights},
                 {over_seeds(specific), ahead, mean(&Standing::kept), mean(&Standing::between), mean(&Standing::certified),
