@@ -273,8 +273,10 @@ class Beyond final : public Experiment {
               : "Accuracy or between levels are not within the limits with certainty. ") +
             also,
         seeds);
-    if (std::ranges::any_of(differences, [](const Named& one) { return below(one.value, 0); })) {
-      result.verdict = "does not hold";
+    const auto lost = std::ranges::count_if(differences, [](const Named& one) { return below(one.value, 0); });
+    const auto won = std::ranges::count_if(differences, [](const Named& one) { return above(one.value, 0); });
+    if (lost > 0) {
+      result.verdict = won > lost ? "holds in part" : "does not hold";
     } else if (result.verdict == "holds" && !fair) {
       result.verdict = "holds in part";
     }
