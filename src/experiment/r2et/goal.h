@@ -32,7 +32,8 @@ struct Standoff {
   // "met": the whole interval is above 0 against each of the others, and the AUC surely within the loss. All must be above, so
   // that each at 95 % is enough. "missed": one of this is surely not so. Else "open".
   std::string outcome() const;
-  // The other that decides: the one that is above ours most surely, or else the one against which the interval reaches lowest.
+  // The other that decides: the one that is above ours most surely, or else the closest of those that are open, or else the one
+  // against which the interval reaches lowest.
   Case deciding() const;
   std::string name() const;
 };

@@ -147,7 +147,7 @@ class Table4 final : public Experiment {
     if (reached.low) *reached.low -= theirs;
     if (reached.high) *reached.high -= theirs;
     found.reached.push_back({setting.dataset, reached});
-    found.kept.push_back({setting.dataset, over_seeds(all.kept[ours])});
+    found.kept.push_back({setting.dataset, share(over_seeds(all.kept[ours]))});
     found.seeds = setting.members;
     if (setting.dataset != "Bank") return;
     for (const char* name : {"Exact-H", "SSR"}) {
