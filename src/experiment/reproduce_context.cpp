@@ -40,11 +40,21 @@ Json read_kept(const std::string& path, const std::string& key) {
   return kept;
 }
 
+// Nothing where another run holds the folder, or removes it, being done, before it is locked here.
+std::optional<FolderLock> lock_made(const std::string& folder) {
+  make_folders(folder);
+  try {
+    return FolderLock::if_free(folder);
+  } catch (const Error&) {
+    if (std::filesystem::exists(folder)) throw;
+    return std::nullopt;
+  }
+}
+
 // False where another run computes it now: it holds the folder beside the file.
 bool computed(const Job& job, const std::string& path, const std::string& machine) {
   const std::string working = path + ".working";
-  make_folders(working);
-  const std::optional<FolderLock> lock = FolderLock::if_free(working);
+  const std::optional<FolderLock> lock = lock_made(working);
   if (!lock) return false;
   if (!file_exists(path)) {
     const auto start = std::chrono::steady_clock::now();
