@@ -2,8 +2,11 @@
 #include <cstdio>
 #include <memory>
 
+#include <fmt/ranges.h>
+
 #include "command.h"
 #include "common.h"
+#include "holdfast/core/error.h"
 #include "holdfast/core/log.h"
 #include "holdfast/experiment/reproduce.h"
 #include "holdfast/report/experiment.h"
@@ -32,6 +35,7 @@ ReproduceOptions options_of(const ReproduceCommand& flags, const std::string& na
                            .only = flags.only};
   if (of_group) {
     options.folder += "/" + name.substr(name.find('/') + 1);
+    options.may_be_empty = true;
     if (options.cells.empty()) options.cells = flags.out + "/cells";
     if (options.models.empty()) options.models = flags.out + "/models";
   }
@@ -43,16 +47,23 @@ void run(const ReproduceCommand& flags) {
   if (!flags.only.empty() && !flags.results.empty()) usage_error("--results keeps whole experiments: leave --only away");
   const std::vector<std::string> names = experiments_of(flags.experiment);
   const bool of_group = names.front() != flags.experiment;
+  bool any = false;
   for (const std::string& name : names) {
     const ReproduceOptions options = options_of(flags, name, of_group);
     if (of_group) log_info("{}", name);
     const Json results = run_experiment(options);
+    if (results.is_null()) {
+      log_info("{} has no dataset that --only names: left out", name);
+      continue;
+    }
+    any = true;
     write_figure_pictures(options.folder);
     write_report({options.folder}, options.folder + "/report.html");
     if (!flags.results.empty()) keep_results(options.folder, flags.results);
     std::printf("%s\n", flags.json ? dump_json(results).c_str() : experiment_text(results).c_str());
     log_info("report: {}/report.html", options.folder);
   }
+  if (!any) usage_error("--only {}: no dataset of {} begins so", fmt::join(flags.only, ", "), flags.experiment);
 }
 
 }  // namespace

@@ -114,7 +114,6 @@ std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::stri
 }
 
 std::vector<Json> ExperimentContext::compute(const std::string& label, const std::vector<Job>& jobs) {
-  make_folders(folders_.cells);
   std::map<std::string, std::size_t> first;  // jobs of one key are one job
   std::vector<std::size_t> missing;
   const auto path = [&](const Job& job) { return folders_.cells + "/" + hashed(job.key) + ".json"; };
@@ -123,6 +122,7 @@ std::vector<Json> ExperimentContext::compute(const std::string& label, const std
     file_exists(path(jobs[i])) ? void(++cells_kept_) : missing.push_back(i);
   }
   if (!missing.empty()) {
+    make_folders(folders_.cells);
     const std::string machine = machine_in_words(device.str());
     Progress progress(label, static_cast<std::int64_t>(missing.size()), "cells");
     for_each_shared(static_cast<std::int64_t>(missing.size()), threads, [&](std::int64_t i) {

@@ -100,6 +100,23 @@ Json collected_verdicts(const std::string& folder) {
   return all;
 }
 
+// A part of the datasets decides nothing.
+void leave_open(std::vector<Verdict>& verdicts, const std::vector<std::string>& only) {
+  for (Verdict& verdict : verdicts) {
+    if (only.empty() || verdict.verdict == "not decided") continue;
+    verdict.verdict = "not decided";
+    verdict.why =
+        fmt::format("The claim is about all datasets, this run is of {} alone (--only). {}", fmt::join(only, ", "), verdict.why);
+  }
+}
+
+std::vector<std::string> command_of(const ReproduceOptions& options, const std::string& name) {
+  std::vector<std::string> words{
+      "holdfast", "reproduce", name, "--scale", to_string(options.scale), "--seed", std::to_string(options.seed)};
+  for (const std::string& dataset : options.only) words.insert(words.end(), {"--only", dataset});
+  return words;
+}
+
 }  // namespace
 
 Json run_experiment(const ReproduceOptions& options) {
@@ -121,17 +138,19 @@ Json run_experiment(const ReproduceOptions& options) {
                              .models = options.models.empty() ? options.folder + "/models" : options.models,
                              .cells = options.cells.empty() ? options.folder + "/cells" : options.cells},
                             options.only);
-  const ExperimentResult result = experiment->run(context);
-  if (!options.only.empty() && std::ranges::all_of(result.tables, [](const ResultTable& table) { return table.rows.empty(); }))
+  ExperimentResult result = experiment->run(context);
+  if (!options.only.empty() && std::ranges::all_of(result.tables, [](const ResultTable& table) { return table.rows.empty(); })) {
+    if (options.may_be_empty) return nullptr;
     usage_error("--only {}: no dataset of {} begins so", fmt::join(options.only, ", "), experiment->name());
+  }
+  leave_open(result.verdicts, options.only);
   // Written and read again, so that a run that is read later says the same.
   write_json(options.folder + "/results.json", results_json(options, experiment->name(), result, context.notes()));
 
   Json manifest = machine_facts(options.threads, options.device.str());
   manifest["kind"] = "experiment";
   manifest["title"] = result.title;
-  manifest["command"] = {
-      "holdfast", "reproduce", experiment->name(), "--scale", to_string(options.scale), "--seed", std::to_string(options.seed)};
+  manifest["command"] = command_of(options, experiment->name());
   manifest["identity"] = identity;
   manifest["seed"] = options.seed;
   manifest["started"] = started;

@@ -44,8 +44,12 @@ TEST(ExperimentContext, OnlyTakesDatasetsThatBeginSo) {
 
 TEST(RunExperiment, RefusesOnlyDatasetsThatItDoesNotHave) {
   const TempFolder folder;
-  const ReproduceOptions options{.experiment = "r2et/bounds", .threads = 1, .folder = folder / "run", .only = {"nonsense"}};
+  ReproduceOptions options{.experiment = "r2et/bounds", .threads = 1, .folder = folder / "run", .only = {"nonsense"}};
   EXPECT_ERROR(run_experiment(options), kUsage, "begins so");
+  EXPECT_FALSE(folder_exists(options.folder)) << "the right name may be given with the same folder";
+  options.may_be_empty = true;
+  EXPECT_TRUE(run_experiment(options).is_null());
+  EXPECT_FALSE(folder_exists(options.folder));
 }
 
 TEST(ExperimentContext, AFinishedCellIsNotComputedAgain) {

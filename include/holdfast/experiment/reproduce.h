@@ -207,6 +207,7 @@ struct ReproduceOptions {
   std::string folder;         // run folder, claimed here
   std::string models, cells;  // empty: below the run folder
   std::vector<std::string> only = {};
+  bool may_be_empty = false;  // an experiment without any of the datasets in `only` gives null and no folder, not an error
 };
 // Runs one experiment and writes results.json and manifest.json; a complete run is read instead. Returns results.json:
 //     {"kind": "experiment", "experiment", "scale", "seed", "title", "paper", "settings",

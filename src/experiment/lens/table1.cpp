@@ -7,6 +7,7 @@
 #include "cells.h"
 #include "experiments.h"
 #include "holdfast/core/error.h"
+#include "holdfast/core/words.h"
 #include "holdfast/measure/proportion.h"
 
 namespace holdfast::lens {
@@ -77,11 +78,13 @@ class Table1 final : public Experiment {
           "the picture from the experiment's table `pictures`, and run lens/table1(answers=FILE).",
           kFormat));
     } else if (counts.undecided > 0) {
-      context.note(fmt::format("{} answers were about pairs on which the two measures agree", counts.undecided));
+      context.note(
+          fmt::format("not counted, because the two measures agree on the pair: {}", counted(counts.undecided, "answer")));
     }
     const Value number = decided > 0 ? table.rows[0].values[0] : Value{};
     result.verdicts = {verdict("L9", "people side with LENS rather than top-k (70 % against 30 %)", judged(number, 0.5),
-                               decided > 0 ? fmt::format("{} answers.", decided) : "Nobody was asked yet.", number, 0)};
+                               decided > 0 ? fmt::format("{}.", counted(decided, "answer")) : "Nobody was asked yet.", number,
+                               0)};
     return result;
   }
 
