@@ -43,6 +43,23 @@ bool column_has(const Json& table, std::size_t column, const char* level) {
   return std::any_of(rows.begin(), rows.end(), [&](const Json& row) { return row.at("values")[column].contains(level); });
 }
 
+// Whether a column counts something: whole numbers alone, some of them above 1, so that no share is meant.
+bool is_count(const Json& table, std::size_t column) {
+  bool above_one = false;
+  for (const Json& row : table.at("rows")) {
+    const Json& value = row.at("values")[column];
+    if (!value.at("value").is_number()) continue;
+    const double plain = value.at("value").get<double>();
+    if (value.at("low").is_number() || plain < 0 || plain != std::floor(plain)) return false;
+    above_one = above_one || plain > 1;
+  }
+  return above_one && std::ranges::none_of(kLevels, [&](const auto& level) { return column_has(table, column, level.first); });
+}
+
+std::string count(const Json& value) {
+  return value.is_number() ? fmt::format("{:.0f}", value.get<double>()) : "-";
+}
+
 // Every column of numbers with the levels that any of its values has beside it.
 TextTable flatten(const Json& table) {
   TextTable text;
@@ -58,7 +75,7 @@ TextTable flatten(const Json& table) {
     std::vector<std::string> cells = row.at("keys");
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const Json& value = row.at("values")[i];
-      cells.push_back(with_interval(value));
+      cells.push_back(is_count(table, i) ? count(value.at("value")) : with_interval(value));
       for (const auto& [level, head] : kLevels) {
         if (column_has(table, i, level)) cells.push_back(value.contains(level) ? number(value.at(level)) : "-");
       }

@@ -45,6 +45,20 @@ TEST(ExperimentText, PutsThePapersNumbersAndTheLevelsBesideOurs) {
   EXPECT_THAT(text, Not(HasSubstr("chance")));  // no value has one
 }
 
+TEST(ExperimentText, CountsAreWholeNumbersAndSharesAreNot) {
+  Json results = small_results();
+  Json& rows = results["tables"][0]["rows"];
+  const auto auc = [&](double first, double second) {
+    rows[0]["values"][1]["value"] = first;
+    rows[1]["values"][1]["value"] = second;
+    return experiment_text(results);
+  };
+  EXPECT_THAT(auc(1, 12345), HasSubstr("0.500      1\n"));
+  EXPECT_THAT(auc(1, 12345), HasSubstr("12345\n"));
+  EXPECT_THAT(auc(1, 0), HasSubstr("0.500  1.000\n"));
+  EXPECT_THAT(auc(1.5, 3), HasSubstr("0.500  1.500\n"));
+}
+
 TEST(ResultsMarkdown, HasVerdictsFirstAndEscapesBars) {
   const TempFolder folder;
   const std::string kept = folder.path() + "/r2et";

@@ -25,11 +25,19 @@ const text = (value: number | null | undefined) => (value == null ? "–" : digi
 const withInterval = (mean: number | null, low: number | null, high: number | null) =>
   low == null || high == null ? text(mean) : `${text(mean)} [${text(low)}, ${text(high)}]`;
 
+// Whether a column counts something: whole numbers alone, some of them above 1, so that no share is meant.
+function isCount(cells: ResultValue[]): boolean {
+  const values = cells.filter((cell) => cell.value != null);
+  return values.every((cell) => Number.isInteger(cell.value) && cell.value! >= 0 && cell.low == null) && values.some((cell) => cell.value! > 1)
+    && LEVELS.every(([level]) => cells.every((cell) => cell[level] == null));
+}
+
 function columns(result: ResultTable): Column<Row>[] {
   const keys = result.keys.map((name, i): Column<Row> => ({ name, text: (row) => row.keys[i] }));
   const values = result.columns.flatMap((name, i): Column<Row>[] => {
     const cell = (row: Row) => row.values[i];
-    const own: Column<Row> = { name, text: (row) => withInterval(cell(row).value, cell(row).low, cell(row).high), value: (row) => cell(row).value };
+    const count = isCount(result.rows.map(cell));
+    const own: Column<Row> = { name, text: (row) => (count && cell(row).value != null ? String(cell(row).value) : withInterval(cell(row).value, cell(row).low, cell(row).high)), value: (row) => cell(row).value };
     const levels = LEVELS.filter(([level]) => result.rows.some((row) => cell(row)[level] != null))
       .map(([level, head, help]): Column<Row> => ({ name: head, help, text: (row) => text(cell(row)[level]), value: (row) => cell(row)[level] }));
     return [own, ...levels];
