@@ -51,7 +51,9 @@ GradientAttack::GradientAttack(const Options& options)
       cosine_(options.word("schedule") == "cosine"),
       momentum_(options.real("momentum")),
       surrogate_(options.word("surrogate") == "softplus"),
-      beta_(options.real("beta")) {}
+      beta_(options.real("beta")) {
+  if (!surrogate_ && beta_ != 1) usage_error("{}: beta is the surrogate's; write surrogate=softplus with it", name());
+}
 
 void GradientAttack::check(const AttackTask& task) const {
   check_task(task);

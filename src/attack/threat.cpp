@@ -73,6 +73,8 @@ ThreatModel ThreatModel::make(Norm norm, double epsilon, std::optional<std::pair
     usage_error("box {},{}: the lower bound must be below the upper one", box->first, box->second);
   if (options.sides != Sides::kBoth && schema.layout.sides != 2)
     usage_error("sides={}: the samples are no pairs", to_string(options.sides));
+  if (options.negative_weights && schema.layout.kind != Layout::Kind::kGraph)
+    usage_error("negative weights: the samples are no graphs");
   if (options.tolerance && !(*options.tolerance > 0 && *options.tolerance <= 1))
     usage_error("tolerance is {}; it must be above 0 and at most 1", *options.tolerance);
   ThreatModel threat{.norm = norm, .epsilon = epsilon, .box = box, .frozen = frozen_elements(schema, options.sides)};

@@ -43,8 +43,10 @@ RandomBaseline run_random_baseline(const CellTask& task, const std::string& call
   const CellResult result = run_cell(other, tiles, /*progress=*/nullptr, store);
   std::vector<double> values;
   for (const SampleOutcome& sample : result.samples) values.push_back(sample.value);
-  return {
-      .attack = random->name(), .samples = attacks().options(call).integer("samples"), .value = mean_interval(values, task.seed)};
+  const auto [low, high] = std::minmax({task.metric.floor(), task.metric.perfect()});
+  return {.attack = random->name(),
+          .samples = attacks().options(call).integer("samples"),
+          .value = mean_interval(values, task.seed, low, high)};
 }
 
 bool beats(const RandomBaseline& random, double mean, Direction direction) {

@@ -204,6 +204,7 @@ TEST(Papers, ASmoothNetworkNeedsNoSurrogate) {
                      without = images.test.run("top_t(steps=10,surrogate=none)");
   EXPECT_TRUE(at::equal(with.perturbed, without.perturbed));
   EXPECT_EQ(with.samples[0].evaluations, without.samples[0].evaluations);
+  EXPECT_ERROR(images.test.check("top_t(surrogate=none,beta=3)"), kUsage, "beta is the surrogate's; write surrogate=softplus");
 }
 
 TEST(Papers, ASurrogateCostsOneMoreExplanationAnIteration) {

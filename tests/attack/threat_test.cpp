@@ -180,6 +180,8 @@ TEST(Threat, GraphsWithoutNegativeWeightsGetNone) {
   schema.range = std::pair(-1.0, 1.0);
   EXPECT_FALSE(non_negative({})) << "the data has negative weights";
   EXPECT_FALSE(threat(Norm::kL2, 1).non_negative) << "vectors";
+  schema = Schema::of(Layout::vector(6));
+  EXPECT_ERROR(non_negative({.negative_weights = true}), kUsage, "negative weights: the samples are no graphs");
 }
 
 // Where the rounding is decided is shown in valid_test.cpp.
