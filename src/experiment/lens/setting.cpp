@@ -70,7 +70,7 @@ Setting imagenet(const ExperimentContext& context) {
           .t = 1000,
           .k = 1000,
           .path_steps = context.by_scale<std::int64_t>(2, 10, 100),
-          .images = context.by_scale<std::int64_t>(3, 10, 100),
+          .images = context.by_scale<std::int64_t>(2, 10, 100),
           .diversity = 3};
 }
 
@@ -124,7 +124,7 @@ Setting setting(const ExperimentContext& context, const std::string& name) {
 }
 
 void lighten(const ExperimentContext& context, Setting& setting) {
-  setting.images = context.by_scale<std::int64_t>(4, 15, 200);
+  setting.images = context.by_scale<std::int64_t>(2, 15, 200);
   if (context.scale != Scale::kCpu) return;
   setting.iterations = 30;
   setting.step_size = setting.epsilon / 15;
