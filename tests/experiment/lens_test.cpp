@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "../../src/experiment/lens/cells.h"
+#include "../../src/experiment/lens/verdicts.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/train/objective.h"
 #include "support/errors.h"
@@ -127,15 +128,6 @@ TEST(LensCells, LeaveMisclassifiedSamplesOutAndKeepTheirPlace) {
   EXPECT_EQ(value.count, 10);
   EXPECT_FALSE(value.specific);  // undefined where every map is alike
   EXPECT_EQ(adjusted_of(groups[0], "top_k(k=4)", 0).value, 1);
-  EXPECT_EQ(pooled(groups[0], "top_k(k=4)").size(), 10u);
-}
-
-TEST(LensVerdicts, FollowTheWholeInterval) {
-  EXPECT_EQ(judged({.value = 0.5, .low = 0.45, .high = 0.55}, 0.4), "holds");
-  EXPECT_EQ(judged({.value = 0.5, .low = 0.35, .high = 0.55}, 0.4), "holds in part");
-  EXPECT_EQ(judged({.value = 0.3, .low = 0.25, .high = 0.35}, 0.4), "does not hold");
-  EXPECT_EQ(judged({}, 0.4), "not decided");
-  EXPECT_EQ(words({.value = 0.5, .low = 0.25, .high = 0.75}), "0.500 [0.250, 0.750]");
 }
 
 TEST(LensCells, TakeTheFirstSamplesThatAreClassifiedRightly) {
@@ -187,49 +179,94 @@ TEST(LensCells, AverageASamplesCellsBeforeTheInterval) {
   EXPECT_NEAR(mean_of_samples({{0.0, 1.0}, {1.0, 2.0}}, 7).value, 1, 1e-12);
 }
 
-TEST(LensCells, CountSharesWithExactIntervals) {
-  const Value none = share_below({0.9, 0.8, kUndefined, 0.5}, 0.5);
+TEST(LensCells, CountSharesBySeed) {
+  const auto group = [](const std::vector<std::vector<double>>& seeds) {
+    Group result;
+    for (const auto& values : seeds) result.push_back({.values = {{"near", values}}, .levels = {}});
+    return result;
+  };
+  const Value none = share_below(group({{0.9, 0.8, kUndefined, 0.5}}), "near", 0.5);  // one seed: over its samples
   EXPECT_EQ(none.value, 0);
   EXPECT_EQ(none.count, 3);
   EXPECT_NEAR(*none.high, 1 - std::pow(0.025, 1.0 / 3), 1e-9);  // Clopper and Pearson's bound for no success
-  EXPECT_TRUE(std::isnan(share_below({kUndefined}, 0.5).value));
+  EXPECT_TRUE(std::isnan(share_below(group({{kUndefined}}), "near", 0.5).value));
+  const Value some = share_below(group({{0.1, 0.9, 0.9, 0.9}, {0.1, 0.9, kUndefined, 0.2}}), "near", 0.5);  // 1/4 and 2/3
+  EXPECT_NEAR(some.value, (0.25 + 2.0 / 3) / 2, 1e-12);
+  EXPECT_EQ(some.count, 2);
+  EXPECT_EQ(*some.low, 0);  // Student's goes on to both sides
+  EXPECT_EQ(*some.high, 1);
+}
+
+TEST(LensCells, KeepIntervalsInsideWhatIsPossible) {
+  Group low = two_seeds(), high = two_seeds();
+  for (Group* group : {&low, &high}) {
+    for (Measured& seed : *group) {
+      seed.values["kendall"] = seed.values["plain"];
+      seed.levels["kendall"] = {0, 0.1};
+    }
+  }
+  high[1].values["plain"] = high[1].values["kendall"] = {1, 1, kUndefined};
+  // Differences 0 and .6: .3 +- 12.706 * .3.
+  const Value of_shares = difference_of(high, "plain", low, "plain", 0),
+              of_ranks = difference_of(high, "kendall", low, "kendall", 0);
+  EXPECT_NEAR(of_shares.value, 0.3, 1e-12);
+  EXPECT_EQ(*of_shares.low, -1);
+  EXPECT_EQ(*of_shares.high, 1);
+  EXPECT_EQ(*of_ranks.low, -2);
+  EXPECT_EQ(*of_ranks.high, 2);
+  EXPECT_EQ(*value_of(high, "plain", 0).low, 0);
+  EXPECT_EQ(*value_of(high, "kendall", 0).low, -1);
+  EXPECT_EQ(*value_of(high, "plain", 0).high, 1);
+  EXPECT_EQ(*share_difference({0.2, 0.9}, {0.1, 0.2}).low, -1);
+}
+
+TEST(LensCells, ComparesGainsOfTheSameSamples) {
+  Group other = two_seeds();
+  for (Measured& seed : other) seed.values["near"] = seed.values["plain"];  // no gain
+  EXPECT_NEAR(gain_lead_of(two_seeds(), other, "near", "plain", 0).value, (0.4 + 0.2) / 2, 1e-12);
+  EXPECT_NEAR(gain_lead_of(two_seeds(), two_seeds(), "near", "plain", 0).value, 0, 1e-12);
 }
 
 Value spread(double low, double high) {
   return {.value = (low + high) / 2, .low = low, .high = high};
 }
 
-TEST(LensVerdicts, OfSeveralNumbers) {
-  EXPECT_EQ(judged_all({spread(2, 3), spread(1.9, 2)}, 1.8), "holds");
-  EXPECT_EQ(judged_all({spread(2, 3), spread(1.7, 2)}, 1.8), "holds in part");
-  EXPECT_EQ(judged_all({spread(2, 3), spread(1, 1.5)}, 1.8), "holds in part");
-  EXPECT_EQ(judged_all({spread(1, 1.2), spread(1, 1.5), {}}, 1.8), "does not hold");
-  EXPECT_EQ(judged_all({}, 1.8), "not decided");
-  EXPECT_EQ(judged_everywhere(spread(0.1, 0.2), 0, 24, 24), "holds");
-  EXPECT_EQ(judged_everywhere(spread(0.1, 0.2), 0, 23, 24), "holds in part");
-  EXPECT_EQ(judged_everywhere(spread(-0.2, -0.1), 0, 3, 24), "does not hold");
-  EXPECT_EQ(by_count(3, 3), "holds");
-  EXPECT_EQ(by_count(1, 3), "holds in part");
-  EXPECT_EQ(by_count(0, 3), "does not hold");
-  EXPECT_EQ(by_count(0, 0), "not decided");
-  EXPECT_EQ(all_on_one_side({spread(0, 0.1), spread(0.1, 0.19)}, 0.2), "holds");
-  EXPECT_EQ(all_on_one_side({spread(0, 0.1), spread(0.5, 0.6)}, 0.2), "not decided");
-  EXPECT_EQ(all_on_one_side({spread(0.3, 0.4), spread(0.5, 0.6)}, 0.2), "does not hold");
-  EXPECT_EQ(all_on_one_side({}, 0.2), "not decided");
+TEST(LensVerdicts, OfAllCasesAboveALimit) {
+  // The second has the higher mean and the lower end.
+  const std::vector<Case> cases{{"first", spread(0.1, 0.2)}, {"second", spread(-0.2, 0.8)}, {"undefined", {}}};
+  EXPECT_EQ(lowest_of(cases)->name, "second");
+  EXPECT_EQ(lowest_of({{"undefined", {}}}), nullptr);
+  const Verdict half = all_above(0, "L6", "all are more robust", "robust minus natural", cases, "", 3);
+  EXPECT_EQ(half.verdict, "not decided");  // one of two
+  EXPECT_EQ(half.number, 1);
+  EXPECT_EQ(half.low, 0.5);
+  EXPECT_EQ(
+      half.why,
+      "Number: share of the cases in which robust minus natural is above 0; 2 cases: 1 for it, 0 against it, 1 open. It reaches "
+      "lowest in second, 0.300 [-0.200, 0.800]. Cases: first 0.150 [0.100, 0.200]; second 0.300 [-0.200, 0.800].");
+  const Verdict only = all_above(0.9, "L2", "it stays", "what stays", {{"mnist", spread(0.1, 0.2)}}, "Also.", 3);
+  EXPECT_EQ(only.verdict, "does not hold");
+  EXPECT_EQ(only.high, 0.2);
+  EXPECT_EQ(only.why, "Number: what stays, mnist; above 0.9 is for the claim. Also.");
+  const auto judged = [](const std::vector<Value>& values, double limit) {
+    std::vector<Case> all;
+    for (const Value& value : values) all.push_back({"one", value});
+    return all_above(limit, "L6", "", "", all, "Also.", 3).verdict;
+  };
+  EXPECT_EQ(judged({spread(2, 3), spread(1.9, 2), spread(1.7, 2)}, 1.8), "holds");
+  EXPECT_EQ(judged({spread(1.7, 1.9), spread(1.6, 2)}, 1.8), "not decided");  // open ones are neither for it nor against it
+  EXPECT_EQ(judged({spread(2, 3), spread(1, 1.5)}, 1.8), "holds in part");
+  EXPECT_EQ(judged({spread(2, 3), spread(1, 1.5), spread(1, 1.2)}, 1.8), "does not hold");
+  EXPECT_EQ(judged({{.value = 5}}, 1.8), "not decided");  // a number without an interval
+  EXPECT_EQ(judged({}, 1.8), "not decided");
+  EXPECT_EQ(outcome_above({{"one", spread(0.1, 0.2)}}, 0.3), "1 case: 0 for it, 1 against it, 0 open");
 }
 
-TEST(LensVerdicts, NameTheNumberThatReachesLowest) {
-  // The second has the higher mean and the lower end.
-  const std::vector<Named> differences{{"first", spread(0.1, 0.2)}, {"second", spread(-0.2, 0.8)}, {"undefined", {}}};
-  EXPECT_EQ(lowest_of(differences)->name, "second");
-  EXPECT_EQ(lowest_of({{"undefined", {}}}), nullptr);
-  const Verdict some = all_above_zero("L6", "all are more robust", "robust minus natural", differences, "", 3);
-  EXPECT_EQ(some.verdict, "holds in part");
-  EXPECT_EQ(some.low, -0.2);
-  EXPECT_NE(some.why.find("lowest: second. With the whole interval above 0 in 1 of 2, below 0 in 0."), std::string::npos)
-      << some.why;
-  EXPECT_EQ(all_above_zero("L6", "", "", {}, "", 3).verdict, "not decided");
-  EXPECT_EQ(verdict("L6", "", "holds", "A sentence. ", {}, 3).why, "A sentence.");
+TEST(LensVerdicts, OfReadings) {
+  EXPECT_EQ(agreed({"holds", "holds"}), "holds");
+  EXPECT_EQ(agreed({"holds", "does not hold"}), "not decided");
+  EXPECT_EQ(agreed({}), "not decided");
+  EXPECT_EQ(make_verdict("L6", "", "holds", "A sentence. ", {}, 3).why, "A sentence.");
 }
 
 TEST(LensVerdicts, SubtractIndependentNumbers) {
@@ -250,7 +287,7 @@ TEST(LensSurvey, ScoresWhatPeopleSaid) {
   const ExperimentResult result = experiments().make("lens/table1(answers=" + folder / "answers.json" + ")")->run(context);
   EXPECT_NEAR(result.tables[0].rows[0].values[0].value, 2.0 / 3, 1e-12);
   EXPECT_EQ(result.tables[0].rows[0].values[0].count, 3);  // both measures agree on the last pair
-  EXPECT_EQ(result.verdicts[0].verdict, "holds in part");  // three answers decide nothing
+  EXPECT_EQ(result.verdicts[0].verdict, "not decided");    // three answers decide nothing
   EXPECT_EQ(experiments().make("lens/table1")->run(context).verdicts[0].verdict, "not decided");
   std::ofstream(folder / "bad.json") << R"json([{"top_k": 0.2}])json";
   EXPECT_ERROR(experiments().make("lens/table1(answers=" + folder / "bad.json" + ")")->run(context), kInput,

@@ -29,10 +29,11 @@ class Ablation final : public Experiment {
     const std::vector<Entry> entries = entries_of(context, mnist);
     std::vector<std::string> trainings;
     for (const Entry& entry : entries) trainings.push_back(entry.training);
-    const std::vector<Case> cases = trained_cases(context, {mnist}, trainings, result.settings);
+    const std::vector<DatasetCase> cases = trained_cases(context, {mnist}, trainings, result.settings);
+    result.settings["gauntlet"] = {{"effort", effort_}};
     if (cases.empty()) return result;  // the context has noted what is missing
     const std::vector<Standing> standings = measured(context, entries, cases.front());
-    result.tables = {values_table(context, standings), differences_table(context, standings)};
+    result.tables = {values_table(context, standings, effort_), differences_table(context, standings)};
     result.figures = {figure(standings, result.tables[0])};
     return result;
   }
@@ -92,7 +93,7 @@ class Ablation final : public Experiment {
     return entries;
   }
 
-  std::vector<Standing> measured(ExperimentContext& context, const std::vector<Entry>& entries, const Case& one) const {
+  std::vector<Standing> measured(ExperimentContext& context, const std::vector<Entry>& entries, const DatasetCase& one) const {
     const std::vector<std::string> measures{top_k(one.setting), precision(one.setting, 1)};
     Plan plan;
     for (const Subject& subject : one.subjects) {
@@ -122,29 +123,25 @@ class Ablation final : public Experiment {
     return standings;
   }
 
-  static ResultTable values_table(const ExperimentContext& context, const std::vector<Standing>& standings) {
-    ResultTable table{.name = "values",
-                      .caption =
-                          "Accuracy of the test samples; robust accuracy under PGD of 20 steps; what gauntlet leaves of each "
-                          "measure; gradient evaluations a sample and training step.",
-                      .keys = {"training", "what differs"},
-                      .columns = {"test accuracy", "robust accuracy"}};
+  static ResultTable values_table(const ExperimentContext& context, const std::vector<Standing>& standings,
+                                  const std::string& effort) {
+    ResultTable table{
+        .name = "values",
+        .caption = fmt::format("Accuracy of the test samples; robust accuracy under PGD of 20 steps; what "
+                               "gauntlet(effort={}) leaves of each measure; gradient evaluations a sample and training "
+                               "step.",
+                               effort),
+        .keys = {"training", "what differs"},
+        .columns = {"test accuracy", "robust accuracy"}};
     table.columns.insert(table.columns.end(), columns().begin(), columns().end());
     table.columns.emplace_back("gradient evaluations");
     for (const Standing& one : standings) {
       std::vector<Value> values{share(over_seeds(one.accuracy)), share(over_seeds(one.robust_accuracy))};
-      for (std::size_t i = 0; i < columns().size(); ++i)
-        values.push_back(share(value_of(one.groups[i], one.measures[i], context.seed)));
+      for (std::size_t i = 0; i < columns().size(); ++i) values.push_back(value_of(one.groups[i], one.measures[i], context.seed));
       values.push_back({.value = one.evaluations});
       table.add({one.entry.training, one.entry.differs}, std::move(values));
     }
     return table;
-  }
-
-  static std::vector<double> between(const Group& group, const std::string& measure) {
-    std::vector<double> levels;
-    for (const Measured& one : group) levels.push_back(one.levels.at(measure).between);
-    return levels;
   }
 
   static ResultTable differences_table(const ExperimentContext& context, const std::vector<Standing>& standings) {
@@ -161,12 +158,12 @@ class Ablation final : public Experiment {
     const auto shipped = std::ranges::find_if(standings, [](const Standing& one) { return one.entry.training == kShipped; });
     for (const Standing& one : standings) {
       if (&one == &*shipped) continue;
-      std::vector<Value> values{difference_over_seeds(one.accuracy, shipped->accuracy),
-                                difference_over_seeds(one.robust_accuracy, shipped->robust_accuracy)};
+      std::vector<Value> values{share_difference(one.accuracy, shipped->accuracy),
+                                share_difference(one.robust_accuracy, shipped->robust_accuracy)};
       for (std::size_t i = 0; i < columns().size(); ++i) {
         const std::string& measure = one.measures[i];
         values.push_back(difference_of(one.groups[i], measure, shipped->groups[i], measure, context.seed));
-        values.push_back(difference_over_seeds(between(one.groups[i], measure), between(shipped->groups[i], measure)));
+        values.push_back(share_difference(between_of(one.groups[i], measure), between_of(shipped->groups[i], measure)));
       }
       table.add({one.entry.training}, std::move(values));
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include <fmt/ranges.h>
 
@@ -172,6 +171,33 @@ std::optional<double> level(const Group& group, const std::string& measure, doub
   return std::isnan(mean) ? std::nullopt : std::optional(mean);
 }
 
+// Student's interval of a few seeds reaches past what is possible.
+Value inside(Value value, double low, double high) {
+  if (value.low) value.low = std::max(*value.low, low);
+  if (value.high) value.high = std::min(*value.high, high);
+  return value;
+}
+
+// The least that a measure can be; the most is 1. Rank correlations can be negative, all others are shares.
+double least_of(const std::string& measure) {
+  const bool correlation = measure.find("spearman") != std::string::npos || measure.find("kendall") != std::string::npos;
+  return correlation ? -1 : 0;
+}
+
+std::vector<std::vector<double>> minus(std::vector<std::vector<double>> first, const std::vector<std::vector<double>>& second) {
+  for (std::size_t seed = 0; seed < first.size(); ++seed) {
+    for (std::size_t i = 0; i < first[seed].size(); ++i) first[seed][i] -= second.at(seed).at(i);
+  }
+  return first;
+}
+
+Value exact_share_below(const std::vector<double>& values, double limit) {
+  const auto defined = std::ranges::count_if(values, [](double value) { return !std::isnan(value); });
+  if (defined == 0) return {};
+  const Interval share = proportion_interval(std::ranges::count_if(values, [&](double value) { return value < limit; }), defined);
+  return {.value = share.mean, .low = share.low, .high = share.high, .count = share.count};
+}
+
 // Every value with its level taken out, by seed.
 std::vector<std::vector<double>> above_level(const Group& group, const std::string& measure, double Levels::*which) {
   std::vector<std::vector<double>> all = by_seed(group, measure);
@@ -244,7 +270,7 @@ std::vector<Group> Plan::run(ExperimentContext& context, const std::string& labe
 }
 
 Value value_of(const Group& group, const std::string& measure, std::uint64_t seed) {
-  Value value = over_seeds(by_seed(group, measure), seed);
+  Value value = inside(over_seeds(by_seed(group, measure), seed), least_of(measure), 1);
   value.chance = level(group, measure, &Levels::chance);
   value.between = level(group, measure, &Levels::between);
   const double specific = over_seeds(above_level(group, measure, &Levels::between), seed).value;
@@ -258,11 +284,18 @@ Value adjusted_of(const Group& group, const std::string& measure, std::uint64_t 
 
 Value difference_of(const Group& first, const std::string& first_measure, const Group& second, const std::string& second_measure,
                     std::uint64_t seed) {
-  return difference_over_seeds(by_seed(first, first_measure), by_seed(second, second_measure), seed);
+  const double most = 1 - std::min(least_of(first_measure), least_of(second_measure));
+  return inside(difference_over_seeds(by_seed(first, first_measure), by_seed(second, second_measure), seed), -most, most);
 }
 
 Value gain_of(const Group& group, const std::string& local, const std::string& plain, std::uint64_t seed) {
   return difference_of(group, local, group, plain, seed);
+}
+
+Value gain_lead_of(const Group& first, const Group& second, const std::string& local, const std::string& plain,
+                   std::uint64_t seed) {
+  const auto gains = [&](const Group& group) { return minus(by_seed(group, local), by_seed(group, plain)); };
+  return difference_over_seeds(gains(first), gains(second), seed);
 }
 
 Value adjusted_gain_of(const Group& group, const std::string& local, const std::string& plain, std::uint64_t seed) {
@@ -296,21 +329,14 @@ Value mean_of_samples(const std::vector<std::vector<double>>& by_cell, std::uint
   return over_seeds({means}, seed);
 }
 
-std::vector<double> pooled(const Group& group, const std::string& measure) {
-  std::vector<double> all;
-  for (const auto& values : by_seed(group, measure)) {
-    for (const double value : values) {
-      if (!std::isnan(value)) all.push_back(value);
-    }
+Value share_below(const Group& group, const std::string& measure, double limit) {
+  std::vector<double> shares;
+  Value last;
+  for (const std::vector<double>& values : by_seed(group, measure)) {
+    last = exact_share_below(values, limit);
+    shares.push_back(last.value);
   }
-  return all;
-}
-
-Value share_below(const std::vector<double>& values, double limit) {
-  const auto defined = std::ranges::count_if(values, [](double value) { return !std::isnan(value); });
-  if (defined == 0) return {};
-  const Interval share = proportion_interval(std::ranges::count_if(values, [&](double value) { return value < limit; }), defined);
-  return {.value = share.mean, .low = share.low, .high = share.high, .count = share.count};
+  return shares.size() == 1 ? last : share(over_seeds(shares));
 }
 
 std::int64_t excluded_of(const Group& group) {
@@ -357,111 +383,18 @@ std::vector<double> accuracies(const Subject& subject) {
   return all;
 }
 
+std::vector<double> between_of(const Group& group, const std::string& measure) {
+  std::vector<double> levels;
+  for (const Measured& one : group) levels.push_back(one.levels.at(measure).between);
+  return levels;
+}
+
+Value share_difference(const std::vector<double>& first, const std::vector<double>& second) {
+  return inside(difference_over_seeds(first, second), -1, 1);
+}
+
 Value accuracy_of(const Subject& subject) {
   return share(over_seeds(accuracies(subject)));
-}
-
-std::string judged(const Value& value, double limit) {
-  if (std::isnan(value.value)) return "not decided";
-  const double low = value.low.value_or(value.value), high = value.high.value_or(value.value);
-  return low >= limit ? "holds" : high < limit ? "does not hold" : "holds in part";
-}
-
-std::string judged_all(const std::vector<Value>& values, double limit) {
-  std::size_t all = 0, hold = 0, fail = 0;
-  for (const Value& value : values) {
-    const std::string one = judged(value, limit);
-    all += one != "not decided" ? 1 : 0;
-    hold += one == "holds" ? 1 : 0;
-    fail += one == "does not hold" ? 1 : 0;
-  }
-  return all == 0 ? "not decided" : hold == all ? "holds" : fail == all ? "does not hold" : "holds in part";
-}
-
-std::string judged_everywhere(const Value& mean, double limit, std::size_t right, std::size_t all) {
-  const std::string of_mean = judged(mean, limit);
-  return of_mean == "holds" && right < all ? "holds in part" : of_mean;
-}
-
-std::string by_count(std::size_t shown, std::size_t all) {
-  return all == 0 ? "not decided" : shown == all ? "holds" : shown == 0 ? "does not hold" : "holds in part";
-}
-
-bool above(const Value& value, double limit) {
-  return value.low.value_or(value.value) > limit;
-}
-
-bool below(const Value& value, double limit) {
-  return value.high.value_or(value.value) < limit;
-}
-
-std::string all_on_one_side(const std::vector<Value>& values, double limit) {
-  if (values.empty()) return "not decided";
-  if (std::ranges::all_of(values, [&](const Value& value) { return below(value, limit); })) return "holds";
-  if (std::ranges::all_of(values, [&](const Value& value) { return above(value, limit); })) return "does not hold";
-  return "not decided";
-}
-
-const Named* lowest_of(const std::vector<Named>& all) {
-  const auto low = [](const Named& one) { return one.value.low.value_or(one.value.value); };
-  const Named* lowest = nullptr;
-  for (const Named& one : all) {
-    if (!std::isnan(one.value.value) && (lowest == nullptr || low(one) < low(*lowest))) lowest = &one;
-  }
-  return lowest;
-}
-
-std::string words(const std::vector<Named>& all) {
-  std::string text;
-  for (const Named& one : all) text += fmt::format("{}{}: {}.", text.empty() ? "" : " ", one.name, words(one.value));
-  return text;
-}
-
-Value independent_difference(const Value& first, const Value& second) {
-  Value result{.value = first.value - second.value};
-  if (!first.low || !first.high || !second.low || !second.high) return result;
-  result.low = result.value - std::hypot(first.value - *first.low, *second.high - second.value);
-  result.high = result.value + std::hypot(*first.high - first.value, second.value - *second.low);
-  return result;
-}
-
-Verdict verdict(const std::string& claim, const std::string& says, const std::string& judgement, const std::string& why,
-                const Value& number, std::int64_t seeds) {
-  Verdict result{.claim = claim, .says = says, .verdict = judgement, .why = why, .seeds = seeds};
-  result.why.erase(result.why.find_last_not_of(' ') + 1);
-  if (!std::isnan(number.value)) result.number = number.value;
-  result.low = number.low;
-  result.high = number.high;
-  return result;
-}
-
-Verdict all_above_zero(const std::string& claim, const std::string& says, const std::string& what,
-                       const std::vector<Named>& differences, const std::string& also, std::int64_t seeds) {
-  std::vector<Named> defined;
-  std::ranges::copy_if(differences, std::back_inserter(defined), [](const Named& one) { return !std::isnan(one.value.value); });
-  const auto higher = std::ranges::count_if(defined, [](const Named& one) { return above(one.value, 0); });
-  const auto lower = std::ranges::count_if(defined, [](const Named& one) { return below(one.value, 0); });
-  const Named* lowest = lowest_of(defined);
-  if (lowest == nullptr) return verdict(claim, says, "not decided", "Nothing was measured.", {}, seeds);
-  return verdict(
-      claim, says, by_count(static_cast<std::size_t>(higher), defined.size()),
-      fmt::format("Number: {}, where its interval reaches lowest: {}. With the whole interval above 0 in {} of {}, below "
-                  "0 in {}. {}{}{}",
-                  what, lowest->name, higher, defined.size(), lower, also, also.empty() || also.ends_with(' ') ? "" : " ",
-                  words(defined)),
-      lowest->value, seeds);
-}
-
-std::string accuracies_in_words(const Case& one) {
-  std::string text;
-  for (const Subject& subject : one.subjects)
-    text += fmt::format("{} {} {}", text.empty() ? "" : ",", subject.training, words(accuracy_of(subject)));
-  return fmt::format("Test accuracy on {}:{}.", one.setting.name, text);
-}
-
-std::string words(const Value& value) {
-  if (!value.low || !value.high) return fmt::format("{:.3f}", value.value);
-  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", value.value, *value.low, *value.high);
 }
 
 }  // namespace holdfast::lens

@@ -1,8 +1,11 @@
 // lens/fig2: SqueezeNet on ImageNet images: top-k, 3-LENS-recall and 3-LENS-recall-div against epsilon, three attacks, two
 // explainers.
+#include <algorithm>
+
 #include "cells.h"
 #include "charts.h"
 #include "experiments.h"
+#include "verdicts.h"
 
 namespace holdfast::lens {
 namespace {
@@ -96,52 +99,43 @@ class Fig2 final : public Experiment {
                                    .lines = true})};
   }
 
-  // L1 on ImageNet: how much lower the best of the two gradient attacks brings top-k than the random sign does; largest epsilon.
+  // L1 on ImageNet, largest epsilon: is top-k lower after a gradient attack than after the random sign?
   static Verdict random_is_enough(const ExperimentContext& context, const Setting& setting, const std::vector<Cell>& cells,
                                   const std::vector<Group>& groups) {
-    std::string why =
-        "Number: top-k after the stronger gradient attack minus top-k after the random sign, epsilon 8/255, the explainer where "
-        "it is lowest; at or above -0.05 the random sign is called as strong. ";
-    Value worst{.value = 1};
-    for (const char* explainer : {"saliency", "integrated_gradients"}) {
-      const Group* random = nullptr;
-      for (const Cell& cell : cells) {
-        if (cell.explainer == explainer && cell.of_255 == 8 && cell.attack == "random_sign") random = &groups[cell.group];
-      }
-      for (const Cell& cell : cells) {
-        if (cell.explainer != explainer || cell.of_255 != 8 || cell.attack == "random_sign") continue;
-        const Value difference = difference_of(groups[cell.group], top_k(setting), *random, top_k(setting), context.seed);
-        why += fmt::format("{}, {}: {}. ", explainer, cell.attack, words(difference));
-        if (difference.value < worst.value) worst = difference;
-      }
+    std::vector<Case> differences;
+    for (const Cell& cell : cells) {
+      if (cell.of_255 != 8 || cell.attack == "random_sign") continue;
+      const auto random = std::ranges::find_if(cells, [&](const Cell& other) {
+        return other.explainer == cell.explainer && other.of_255 == 8 && other.attack == "random_sign";
+      });
+      differences.push_back(
+          {cell.explainer + ", " + cell.attack,
+           difference_of(groups[cell.group], top_k(setting), groups[random->group], top_k(setting), context.seed)});
     }
-    return verdict("L1", "under top-k, a random sign perturbation is as strong as the attacks", judged(worst, -0.05), why, worst,
-                   0);
+    return all_above(kAsStrong, "L1", "under top-k, a random sign perturbation is as strong as the attacks",
+                     "top-k after a gradient attack minus top-k after the random sign, epsilon 8/255", differences, "", 0);
   }
 
   // L5 on ImageNet: diverse minus plain 3-LENS-recall, as they are and with the chance level of each taken out.
   static Verdict diversity(const ExperimentContext& context, const Setting& setting, const std::vector<Cell>& cells,
                            const std::vector<Group>& groups) {
     const std::string diverse = recall_div(setting, 3), plain = recall(setting, 3);
-    std::vector<std::vector<double>> gains, adjusted;  // by cell
-    std::size_t higher = 0, surely = 0, adjusted_higher = 0;
+    std::vector<std::vector<double>> gains, adjusted;  // by cell, of each image
+    std::vector<Case> cases, adjusted_cases;
     for (const Cell& cell : cells) {
       const Group& group = groups[cell.group];
+      const std::string name = fmt::format("{}, {}, {}/255", cell.explainer, cell.attack, cell.of_255);
       gains.push_back(minus(group.front().values.at(diverse), group.front().values.at(plain)));
       adjusted.push_back(minus(above_chance(group, diverse).front(), above_chance(group, plain).front()));
-      const Value gain = gain_of(group, diverse, plain, context.seed);
-      higher += gain.value > 0 ? 1 : 0;
-      surely += above(gain, 0) ? 1 : 0;
-      adjusted_higher += adjusted_gain_of(group, diverse, plain, context.seed).value > 0 ? 1 : 0;
+      cases.push_back({name, gain_of(group, diverse, plain, context.seed)});
+      adjusted_cases.push_back({name, adjusted_gain_of(group, diverse, plain, context.seed)});
     }
-    const Value number = mean_of_samples(gains, context.seed);
-    return verdict(
-        "L5", "diversity with locality raises the measure further", judged_everywhere(number, 0, higher, cells.size()),
-        fmt::format("Number: 3-LENS-recall-div minus 3-LENS-recall, averaged over the cells for each image, then over "
-                    "images. Higher in {0} of {1} cells, in {2} with the whole interval. With chance taken out the gain "
-                    "is {3}, above 0 in {4} of {1} cells.",
-                    higher, cells.size(), surely, words(mean_of_samples(adjusted, context.seed)), adjusted_higher),
-        number, 0);
+    return all_above(
+        0, "L5", "diversity with locality raises the measure further", "3-LENS-recall-div minus 3-LENS-recall", cases,
+        fmt::format("Averaged over the cases for each image, then over images, it is {}; with chance taken out {}, and of {}.",
+                    words(mean_of_samples(gains, context.seed)), words(mean_of_samples(adjusted, context.seed)),
+                    outcome_above(adjusted_cases, 0)),
+        0);
   }
 
   static std::vector<double> minus(std::vector<double> first, const std::vector<double>& second) {

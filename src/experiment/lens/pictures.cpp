@@ -12,6 +12,7 @@
 #include "holdfast/metric/diverse.h"
 #include "holdfast/metric/neighborhood.h"
 #include "holdfast/metric/top_k.h"
+#include "verdicts.h"
 
 namespace holdfast::lens {
 namespace {
@@ -256,15 +257,15 @@ class Pictures final : public Experiment {
     return context.panel(fmt::format("{} training: {}; {}", training, marking.title, metric->name()), data.schema, samples);
   }
 
-  // L5 as the captions have it: top-k-div far below its LENS forms.
+  // L5 as the captions have it: top-k-div far below its LENS forms. A few pictures decide nothing.
   static Verdict diversity(const ResultTable& table) {
     const Value &apart = table.rows[0].values[0], &near = table.rows[0].values[2];
-    return verdict("L5", "diversity with locality raises the measure further",
-                   near.value > apart.value ? "holds in part" : "does not hold",
-                   fmt::format("Number: 1-LENS-prec-div on the flowers shown; top-k-div is {:.3f}; chance {:.3f}. A few pictures "
-                               "decide nothing alone.",
-                               apart.value, near.chance.value_or(0)),
-                   near, 1);
+    return make_verdict(
+        "L5", "diversity with locality raises the measure further", "not decided",
+        fmt::format("Number: 1-LENS-prec-div on the flowers shown; top-k-div is {:.3f}; chance {:.3f}. A few pictures "
+                    "decide nothing alone.",
+                    apart.value, near.chance.value_or(0)),
+        near, 1);
   }
 
   Form form_;

@@ -239,11 +239,11 @@ std::vector<Subject> subjects(ExperimentContext& context, const Setting& setting
   return result;
 }
 
-std::vector<Case> trained_cases(ExperimentContext& context, const std::vector<Setting>& settings,
-                                const std::vector<std::string>& trainings, Json& record) {
-  std::vector<Case> cases;
+std::vector<DatasetCase> trained_cases(ExperimentContext& context, const std::vector<Setting>& settings,
+                                       const std::vector<std::string>& trainings, Json& record) {
+  std::vector<DatasetCase> cases;
   for (const Setting& setting : settings) {
-    Case one{.setting = setting, .data = data_of(context, setting)};
+    DatasetCase one{.setting = setting, .data = data_of(context, setting)};
     if (!one.data) continue;
     one.subjects = subjects(context, setting, *one.data, trainings);
     Json& entry = record[setting.name] = to_json(setting);

@@ -60,15 +60,15 @@ std::vector<Subject> subjects(ExperimentContext& context, const Setting& setting
 Subject published(const ExperimentContext& context, const std::string& training, const std::string& model);
 
 // A dataset that is there, with its networks.
-struct Case {
+struct DatasetCase {
   Setting setting;
   std::shared_ptr<const ExperimentData> data;
   std::vector<Subject> subjects = {};    // one for each training, in their order
   std::vector<std::size_t> groups = {};  // of each subject in the experiment's plan, where it has but one
 };
 // Settings and recipes go to `record`, by the dataset's name; what is missing is left out.
-std::vector<Case> trained_cases(ExperimentContext& context, const std::vector<Setting>& settings,
-                                const std::vector<std::string>& trainings, Json& record);
+std::vector<DatasetCase> trained_cases(ExperimentContext& context, const std::vector<Setting>& settings,
+                                       const std::vector<std::string>& trainings, Json& record);
 
 // The recipe that a method is trained with, and its gradient evaluations a sample and step: a pass to the inputs is one, a pass
 // back through that pass two more. A training with options, as "steady_map(weight=2)", is the method's recipe with these changed;

@@ -4,6 +4,7 @@
 // FILE is a JSON array with one object for each answer (kFormat). `top_k` and `lens` are the two measures of the pair of maps
 // that was shown, as lens/fig3 and lens/fig7 print them; `similar` is what the person said. An answer sides with the measure that
 // says the same of the pair, similar being at least one half; pairs on which both agree decide nothing and are counted apart.
+#include "../judging.h"
 #include "cells.h"
 #include "experiments.h"
 #include "holdfast/core/error.h"
@@ -51,6 +52,7 @@ class Table1 final : public Experiment {
 
   ExperimentResult run(ExperimentContext& context) const override {
     ExperimentResult result{.title = "The survey (table 1)", .paper = kPaper};
+    if (!context.only.empty()) return result;  // it is of no dataset
     const Counts counts = answers_ == "none" ? Counts{} : count(answers_);
     const std::int64_t decided = counts.lens + counts.top_k;
     ResultTable table{.name = "answers",
@@ -82,9 +84,9 @@ class Table1 final : public Experiment {
           fmt::format("not counted, because the two measures agree on the pair: {}", counted(counts.undecided, "answer")));
     }
     const Value number = decided > 0 ? table.rows[0].values[0] : Value{};
-    result.verdicts = {verdict("L9", "people side with LENS rather than top-k (70 % against 30 %)", judged(number, 0.5),
-                               decided > 0 ? fmt::format("{}.", counted(decided, "answer")) : "Nobody was asked yet.", number,
-                               0)};
+    result.verdicts = {make_verdict("L9", "people side with LENS rather than top-k (70 % against 30 %)", judge_above(number, 0.5),
+                                    decided > 0 ? fmt::format("{}.", counted(decided, "answer")) : "Nobody was asked yet.",
+                                    number, 0)};
     return result;
   }
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "../judging.h"
 #include "experiments.h"
-#include "judging.h"
 #include "zoo.h"
 
 namespace holdfast::r2et {

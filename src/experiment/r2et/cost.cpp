@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "../judging.h"
 #include "experiments.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/train/objective.h"
 #include "holdfast/train/optimizer.h"
-#include "judging.h"
 #include "zoo.h"
 
 namespace holdfast::r2et {

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "../judging.h"
 #include "../samples.h"
 #include "experiments.h"
 #include "holdfast/core/torch.h"
-#include "judging.h"
 #include "zoo.h"
 
 namespace holdfast::r2et {

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "../judging.h"
 #include "experiments.h"
 #include "holdfast/core/torch.h"
-#include "judging.h"
 #include "zoo.h"
 
 namespace holdfast::r2et {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "judging.h"
+#include "../judging.h"
 
 namespace holdfast::r2et {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "judging.h"
+#include "../judging.h"
 #include "zoo.h"
 
 namespace holdfast::r2et {

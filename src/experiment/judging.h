@@ -1,5 +1,5 @@
-// From numbers with intervals to verdicts. A case speaks for a claim, or against it, where its whole 95 % interval does; all
-// others are open. A number without an interval decides nothing.
+// From numbers with intervals to verdicts, of all papers. A case speaks for a claim, or against it, where its whole 95 % interval
+// does; all others are open. A number without an interval decides nothing.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "holdfast/experiment/reproduce.h"
 
-namespace holdfast::r2et {
+namespace holdfast {
 
 bool surely_above(const Value& value, double limit);
 bool surely_below(const Value& value, double limit);
@@ -44,16 +44,21 @@ std::string judge_above(const Value& value, double limit);
 std::string judge_below(const Value& value, double limit);
 // Of a mean over datasets that is claimed to be above `limit`: only in part where a dataset is surely below.
 std::string judge_mean_above(const std::vector<Case>& datasets, double limit);
+// Of a claim that can be read in several ways: decided where it is judged alike in all of them.
+std::string agreed(const std::vector<std::string>& readings);
 // Of a claim in several parts: "holds" and "does not hold" where all do, "holds in part" where any does, else "not decided".
 std::string combined(const std::vector<std::string>& parts);
 
+// The one whose interval reaches lowest; undefined ones are passed over. Null where there is none.
+const Case* lowest_of(const std::vector<Case>& cases);
 // Mean over datasets, whose networks have nothing in common: the ends' distances add as squares.
 Value mean_over(const std::vector<Case>& datasets);
 Value negative(const Value& value);
 
+// The why's last blanks go: it is often put together of sentences.
 Verdict make_verdict(const std::string& claim, const std::string& says, const std::string& verdict, const std::string& why,
                      const Value& number, std::int64_t seeds);
 // The claims are about all datasets: a run of some (--only) shows its numbers and decides none.
 std::vector<Verdict> of_all_datasets(const ExperimentContext& context, std::vector<Verdict> verdicts);
 
-}  // namespace holdfast::r2et
+}  // namespace holdfast

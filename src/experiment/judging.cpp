@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace holdfast::r2et {
+namespace holdfast {
 namespace {
 
 const char* const kHolds = "holds";
@@ -93,6 +93,20 @@ std::string combined(const std::vector<std::string>& parts) {
   return std::ranges::any_of(parts, is(kHolds)) || std::ranges::any_of(parts, is(kInPart)) ? kInPart : kOpen;
 }
 
+std::string agreed(const std::vector<std::string>& readings) {
+  const bool alike = !readings.empty() && std::ranges::all_of(readings, [&](const auto& one) { return one == readings[0]; });
+  return alike ? readings[0] : kOpen;
+}
+
+const Case* lowest_of(const std::vector<Case>& cases) {
+  const auto low = [](const Case& one) { return one.value.low.value_or(one.value.value); };
+  const Case* lowest = nullptr;
+  for (const Case& one : cases) {
+    if (!std::isnan(one.value.value) && (lowest == nullptr || low(one) < low(*lowest))) lowest = &one;
+  }
+  return lowest;
+}
+
 Value mean_over(const std::vector<Case>& datasets) {
   Value mean{.value = 0};
   double below = 0, above = 0;
@@ -128,6 +142,7 @@ Verdict make_verdict(const std::string& claim, const std::string& says, const st
   if (!std::isnan(number.value)) result.number = number.value;
   result.low = number.low;
   result.high = number.high;
+  result.why.erase(result.why.find_last_not_of(' ') + 1);
   return result;
 }
 
@@ -141,4 +156,4 @@ std::vector<Verdict> of_all_datasets(const ExperimentContext& context, std::vect
   return verdicts;
 }
 
-}  // namespace holdfast::r2et
+}  // namespace holdfast
