@@ -18,8 +18,20 @@ struct ReportCommand {
   bool quiet = false;
 };
 
+// Pages of runs and of kept results are of different files; the folder says which it can be.
+void check_page(const std::string& folder, const std::string& out) {
+  const bool kept = file_exists(folder + "/verdicts.json"), run = file_exists(folder + "/manifest.json");
+  if (out.ends_with(".md") && run && !kept)
+    input_error(
+        "{}: this is a run, whose page is an .html; a .md page is made of what `holdfast reproduce ... --results FOLDER` keeps",
+        folder);
+  if (out.ends_with(".html") && kept && !run)
+    input_error("{}: these are kept results of experiments, whose page is a .md; an .html page is made of a run", folder);
+}
+
 void run(const ReportCommand& flags) {
   if (flags.quiet) set_log_level(LogLevel::kWarning);
+  for (const std::string& folder : flags.runs) check_page(folder, flags.out);
   const NewFolders folders = prepare_output_file(flags.out, {".html", ".md"});
   if (flags.out.ends_with(".md")) {
     if (flags.runs.size() != 1)

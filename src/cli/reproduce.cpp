@@ -92,7 +92,13 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   flags->common.add_to(*command);
   command->callback([flags, &outcome] {
     outcome.when_interrupted = "finished networks and cells are kept: run the same command again to go on";
-    run(*flags);
+    try {
+      run(*flags);
+    } catch (const Error& error) {
+      // Where a training stopped is of no use to one who started many: what is kept, and how to go on, is.
+      if (error.kind() != ErrorKind::kInterrupted) throw;
+      throw Error(ErrorKind::kInterrupted, "interrupted");
+    }
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/words.h"
 #include "holdfast/report/text_table.h"
 
 namespace holdfast {
@@ -150,8 +151,9 @@ std::string experiment_markdown(const Json& results, const Json& manifest) {
   text += fmt::format("`{}`; {}.", fmt::join(manifest.at("command").get<std::vector<std::string>>(), " "),
                       manifest.at("started").get<std::string>().substr(0, 10));
   for (const Json& work : manifest.at("work")) {
-    text += fmt::format(" {} networks and {} cells, {:.0f} s of one thread, on {}.", work.at("networks").get<int>(),
-                        work.at("cells").get<int>(), work.at("seconds").get<double>(), work.at("on").get<std::string>());
+    text += fmt::format(" {} and {}, {:.0f} s of one thread, on {}.", counted(work.at("networks").get<int>(), "network"),
+                        counted(work.at("cells").get<int>(), "cell"), work.at("seconds").get<double>(),
+                        work.at("on").get<std::string>());
   }
   text += "\n\n";
   for (const auto& [name, value] : results.at("settings").items()) text += fmt::format("- {}: {}\n", name, in_words(value));
@@ -212,8 +214,9 @@ std::string results_markdown(const std::string& folder) {
   std::string text = fmt::format(
       "# {0}: claims and results\n\nThis page is made from `results/{0}` by `holdfast report results/{0} --out docs/{0}.md`; do "
       "not edit "
-      "it.\nIntervals are 95 %: over seeds where networks were trained, else over samples. \"paper\" is the published "
-      "number.\n\n",
+      "it.\nIntervals are 95 %: over seeds where a row has several trained networks, else over the samples of one network. "
+      "\"paper\" is the published number.\nWhere a verdict's number is a share of cases, its range goes from those that surely "
+      "speak for the claim to those that do not surely speak against it: [how verdicts are judged](reproduce.md).\n\n",
       paper);
   try {
     text += verdicts_markdown(read_json(folder + "/verdicts.json"));

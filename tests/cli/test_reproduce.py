@@ -85,6 +85,9 @@ def test_results_are_kept_as_small_files_that_make_a_page(holdfast, tmp_path):
     assert "| R7 |" in page and "`holdfast reproduce r2et/cost --scale quick --seed 0`" in page
     vanilla = [row for row in results(tmp_path / "run")["tables"][0]["rows"] if row["keys"][1] == "Vanilla"]
     assert all(row["values"][1]["value"] == 1 for row in vanilla)
+    # Neither page is made of the other's folder, and the sentence says of which it is.
+    holdfast.fails("report", "run", "--out", "run.md", saying="this is a run, whose page is an .html")
+    holdfast.fails("report", "results/r2et", "--out", "kept.html", saying="kept results of experiments, whose page is a .md")
 
 
 @pytest.mark.parametrize("paper", sorted(path.name for path in (ROOT / "results").iterdir() if path.is_dir()))

@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import time
 from pathlib import Path
 
 import pytest
+from conftest import interrupt
 
 DATA = Path(os.environ.get("HOLDFAST_DATA", ""))
 
@@ -67,6 +69,23 @@ def test_flowers_are_drawn_before_and_after(holdfast, tmp_path):
     assert found["verdicts"][0]["claim"] == "L5"
     holdfast("reproduce", "lens/fig1", "--out", "first", "--models", "models")
     assert results(tmp_path / "first")["tables"][1] == pictures_table
+
+
+def test_a_dataset_that_no_experiment_has_is_refused(holdfast, tmp_path):
+    holdfast.fails("reproduce", "lens", "--only", "nosuch", "--out", "run", saying="--only nosuch: no dataset of lens begins so")
+    assert not list((tmp_path / "run").glob("*/results.json"))
+
+
+@needs("mnist")
+def test_an_interrupt_in_a_first_training_says_how_to_go_on(holdfast, tmp_path):
+    process = holdfast.start("reproduce", "lens/fig4", "--only", "MNIST", "--scale", "full", "--threads", "1", "--out", "run")
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "run").glob("models/*")):
+        assert time.monotonic() < deadline and process.poll() is None, "the training did not begin"
+        time.sleep(0.05)
+    time.sleep(2)  # well inside the first epoch, which takes a minute
+    _, said = interrupt(process)
+    assert process.returncode == 3 and "interrupted; finished networks and cells are kept: run the same command again" in said
 
 
 def by_column(table):
