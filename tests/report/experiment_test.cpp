@@ -77,6 +77,11 @@ TEST(ResultsMarkdown, HasVerdictsFirstAndEscapesBars) {
               HasSubstr("`holdfast reproduce r2et/table9`; 2026-01-31. 3 networks and 4 cells, 12 s of one thread, on x, torch "
                         "2.13.0, cpu."));
   EXPECT_EQ(page, results_markdown(kept + "/"));
+  Json one = small_manifest();
+  one["work"][0]["networks"] = 1;
+  one["work"][0]["cells"] = 1;
+  write_json(kept + "/table9.manifest.json", one);
+  EXPECT_THAT(results_markdown(kept), HasSubstr(" 1 network and 1 cell, 12 s"));
 }
 
 TEST(ResultsMarkdown, AFolderWithoutResultsIsRefused) {
