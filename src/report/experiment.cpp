@@ -145,6 +145,8 @@ std::string in_words(const Json& value) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+constexpr std::size_t kMostRows = 500;  // of a table on a page that is read
+
 std::string experiment_markdown(const Json& results, const Json& manifest) {
   std::string text =
       fmt::format("## {}: {}\n\n", results.at("experiment").get<std::string>(), results.at("title").get<std::string>());
@@ -158,8 +160,10 @@ std::string experiment_markdown(const Json& results, const Json& manifest) {
   text += "\n\n";
   for (const auto& [name, value] : results.at("settings").items()) text += fmt::format("- {}: {}\n", name, in_words(value));
   for (const Json& table : results.at("tables")) {
-    text += fmt::format("\n**{}.** {}\n\n{}", table.at("name").get<std::string>(), table.at("caption").get<std::string>(),
-                        markdown(flatten(table)));
+    const std::size_t rows = table.at("rows").size();
+    text +=
+        fmt::format("\n**{}.** {}\n\n{}", table.at("name").get<std::string>(), table.at("caption").get<std::string>(),
+                    rows > kMostRows ? fmt::format("{} rows, in the experiment's JSON file.\n", rows) : markdown(flatten(table)));
   }
   for (const Json& figure : results.at("figures")) {
     text += fmt::format("\n**{}** (drawn in the run's report.html). {}\n", figure.at("name").get<std::string>(),

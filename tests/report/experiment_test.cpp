@@ -84,6 +84,19 @@ TEST(ResultsMarkdown, HasVerdictsFirstAndEscapesBars) {
   EXPECT_THAT(results_markdown(kept), HasSubstr(" 1 network and 1 cell, 12 s"));
 }
 
+TEST(ResultsMarkdown, LongTablesAreLeftToTheirFile) {
+  const TempFolder folder;
+  Json results = small_results();
+  Json& rows = results["tables"][0]["rows"];
+  while (rows.size() < 501) rows.push_back(rows[0]);
+  write_json(folder / "table9.json", results);
+  write_json(folder / "table9.manifest.json", small_manifest());
+  write_json(folder / "verdicts.json", results["verdicts"]);
+  const std::string text = results_markdown(folder.path());
+  EXPECT_THAT(text, HasSubstr("501 rows, in the experiment's JSON file."));
+  EXPECT_THAT(text, Not(HasSubstr("| Adult |")));
+}
+
 TEST(ResultsMarkdown, AFolderWithoutResultsIsRefused) {
   const TempFolder folder;
   EXPECT_ERROR(results_markdown(folder.path()), kInput, "no results lie here");
