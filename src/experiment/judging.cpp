@@ -146,14 +146,4 @@ Verdict make_verdict(const std::string& claim, const std::string& says, const st
   return result;
 }
 
-std::vector<Verdict> of_all_datasets(const ExperimentContext& context, std::vector<Verdict> verdicts) {
-  if (context.only.empty()) return verdicts;
-  for (Verdict& verdict : verdicts) {
-    verdict.verdict = kOpen;
-    verdict.why = fmt::format("The claim is about all datasets, this run is of {} alone (--only). {}",
-                              fmt::join(context.only, ", "), verdict.why);
-  }
-  return verdicts;
-}
-
 }  // namespace holdfast

@@ -58,7 +58,5 @@ Value negative(const Value& value);
 // The why's last blanks go: it is often put together of sentences.
 Verdict make_verdict(const std::string& claim, const std::string& says, const std::string& verdict, const std::string& why,
                      const Value& number, std::int64_t seeds);
-// The claims are about all datasets: a run of some (--only) shows its numbers and decides none.
-std::vector<Verdict> of_all_datasets(const ExperimentContext& context, std::vector<Verdict> verdicts);
 
 }  // namespace holdfast

@@ -60,6 +60,8 @@ def test_an_experiment_ends_with_tables_verdicts_and_a_report(shared, name):
             assert len(row["keys"]) == len(table["keys"]) and len(row["values"]) == len(table["columns"])
             assert all(math.isfinite(number) for value in row["values"] for number in numbers(value)), row
     for verdict in found["verdicts"]:
+        # A part of the datasets decides nothing.
+        assert not only or (verdict["verdict"] == "not decided" and f"{only} alone (--only)" in verdict["why"])
         assert verdict["verdict"] in WORDS and verdict["why"] and verdict["claim"] in done.stdout
     page = (run / "report.html").read_text()
     assert found["title"] in page and all(table["name"] in page for table in found["tables"])

@@ -84,12 +84,10 @@ class Beyond final : public Experiment {
     result.tables = {table, orders};
     if (!strong.empty()) {
       const std::string under = "under gauntlet";
-      result.verdicts = of_all_datasets(
-          context,
-          {judge_best("R2", "R2ET and its variants have the best P@k on most datasets, " + under, {{under, strong}},
-                      context.seed),
-           judge_hessian_only({under, strong}, "Hessian-only methods (Est-H, Exact-H, SSR) do not give robust rankings, " + under,
-                              context.seed)});
+      result.verdicts = {
+          judge_best("R2", "R2ET and its variants have the best P@k on most datasets, " + under, {{under, strong}}, context.seed),
+          judge_hessian_only({under, strong}, "Hessian-only methods (Est-H, Exact-H, SSR) do not give robust rankings, " + under,
+                             context.seed)};
     }
     return result;
   }

@@ -145,7 +145,7 @@ class Cost final : public Experiment {
       for (Compared& one : compared) one.add(setting.dataset, seconds);
     }
     result.tables.push_back(table);
-    if (!compared.front().step.empty()) result.verdicts = of_all_datasets(context, {judge(compared)});
+    if (!compared.front().step.empty()) result.verdicts = {judge(compared)};
     return result;
   }
 

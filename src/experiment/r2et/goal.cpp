@@ -34,7 +34,9 @@ const Value& telling(const Other& other) {
 // "COMPAS at 0.1: AUC minus Vanilla's 0.001 [-0.001, 0.003]; 15 of 16 others are surely below; open: SP 0.020 [-0.010, 0.050]."
 std::string in_words(const Standoff& standoff) {
   std::vector<Case> above, open;
+  std::size_t raised = 0;
   for (const Other& other : standoff.others) {
+    raised += is_below_ours(other) && !surely_above(other.difference, 0) ? 1 : 0;
     if (is_above_ours(other)) {
       above.push_back({other.name, other.difference});
     } else if (!is_below_ours(other)) {
@@ -44,6 +46,7 @@ std::string in_words(const Standoff& standoff) {
   const std::size_t below = standoff.others.size() - above.size() - open.size();
   std::string text = fmt::format("{}: AUC minus Vanilla's {}; {} of {} others are surely below", standoff.name(),
                                  words(standoff.loss), below, standoff.others.size());
+  if (raised > 0) text += fmt::format(", {} of them only with their negative numbers raised to 0", raised);
   if (!above.empty()) text += fmt::format("; surely above: {}", words(above));
   if (!open.empty()) text += fmt::format("; open: {}", words(open));
   return text + ".";

@@ -210,13 +210,13 @@ class Table1 final : public Experiment {
     result.tables = {tables, others, agreement_table(er, mse, context.seed)};
     if (!all.empty()) {
       const std::uint64_t seed = context.seed;
-      result.verdicts = of_all_datasets(
-          context,
-          {judge_mse(er, mse, seed),
-           judge_best("R2", "R2ET and its variants have the best P@k on most datasets", {{"under er", er}}, seed),
-           judge_hessian_term(er),
-           judge_hessian_only({"under er", er}, "Hessian-only methods (Est-H, Exact-H, SSR) do not give robust rankings", seed),
-           judge_unstable(er, seed), judge_l2(all, fewest_members(er))});
+      result.verdicts = {
+          judge_mse(er, mse, seed),
+          judge_best("R2", "R2ET and its variants have the best P@k on most datasets", {{"under er", er}}, seed),
+          judge_hessian_term(er),
+          judge_hessian_only({"under er", er}, "Hessian-only methods (Est-H, Exact-H, SSR) do not give robust rankings", seed),
+          judge_unstable(er, seed),
+          judge_l2(all, fewest_members(er))};
     }
     result.figures.push_back(dots(er));
     return result;

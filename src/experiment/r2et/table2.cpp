@@ -69,7 +69,7 @@ class Table2 final : public Experiment {
     }
     result.tables = {table, agreements};
     result.settings["choice"] = kChoiceRule;
-    if (!found.taus.empty()) result.verdicts = of_all_datasets(context, {judge(found)});
+    if (!found.taus.empty()) result.verdicts = {judge(found)};
     return result;
   }
 

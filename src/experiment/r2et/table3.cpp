@@ -57,7 +57,7 @@ class Table3 final : public Experiment {
       if (!entries.empty()) add_rows(context, setting, entries, table, counts);
     }
     result.tables.push_back(table);
-    if (counts.zero.all > 0) result.verdicts = of_all_datasets(context, {judge(counts)});
+    if (counts.zero.all > 0) result.verdicts = {judge(counts)};
     return result;
   }
 

@@ -75,7 +75,7 @@ class Table4 final : public Experiment {
       if (!all.entries.empty() && as_encoded(setting.encoding)) add_findings(setting, all, context.seed, found);
     }
     result.tables.push_back(table);
-    if (!found.reached.empty()) result.verdicts = of_all_datasets(context, {judge(found)});
+    if (!found.reached.empty()) result.verdicts = {judge(found)};
     return result;
   }
 
