@@ -200,6 +200,20 @@ TEST(ExperimentContext, RunsThatShareACellsFolderComputeACellOnce) {
   for (const auto& entry : std::filesystem::directory_iterator(folder / "cells")) EXPECT_EQ(entry.path().extension(), ".json");
 }
 
+// Cells that take no time: a run that has just finished one removes its folder while the others reach for it.
+TEST(ExperimentContext, RunsThatShareACellsFolderDoNotTripOverFinishedWork) {
+  const TempFolder folder;
+  std::atomic<int> calls = 0;
+  std::vector<Job> jobs;
+  for (int i = 0; i < 300; ++i) jobs.push_back({fmt::format("cell {}", i), [&calls, i] { return ++calls, Json(i); }});
+  std::vector<std::future<std::vector<Json>>> runs;
+  for (int i = 0; i < 4; ++i) {
+    runs.push_back(std::async(std::launch::async, [&] { return context_in(folder.path()).compute("cells", jobs); }));
+  }
+  for (auto& run : runs) EXPECT_EQ(run.get().back(), 299);
+  EXPECT_EQ(calls, 300);
+}
+
 TEST(Experiments, AGroupThatIsNotKnownIsRefused) {
   EXPECT_ERROR(experiments_of("r3et"), kUsage, "unknown experiment 'r3et'");
 }
