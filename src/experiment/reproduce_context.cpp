@@ -40,29 +40,29 @@ Json read_kept(const std::string& path, const std::string& key) {
   return kept;
 }
 
-// Nothing where another run holds the folder, or removes it, being done, before it is locked here.
+// The folder's lock, or nothing where another run holds it.
 std::optional<FolderLock> lock_made(const std::string& folder) {
   make_folders(folder);
-  try {
-    return FolderLock::if_free(folder);
-  } catch (const Error&) {
-    if (std::filesystem::exists(folder)) throw;
-    return std::nullopt;
-  }
+  return FolderLock::if_free(folder);
 }
 
-// False where another run computes it now: it holds the folder beside the file.
+// False where another run computes it now: it holds the folder beside the file, and removes it when the file is written.
 bool computed(const Job& job, const std::string& path, const std::string& machine) {
   const std::string working = path + ".working";
-  const std::optional<FolderLock> lock = lock_made(working);
-  if (!lock) return false;
-  if (!file_exists(path)) {
-    const auto start = std::chrono::steady_clock::now();
-    const Json value = job.compute();
-    write_json(path, {{"key", job.key}, {"value", value}, {"on", machine}, {"seconds", seconds_since(start)}});
+  try {
+    const std::optional<FolderLock> lock = lock_made(working);
+    if (!lock) return false;
+    if (!file_exists(path)) {
+      const auto start = std::chrono::steady_clock::now();
+      const Json value = job.compute();
+      write_json(path, {{"key", job.key}, {"value", value}, {"on", machine}, {"seconds", seconds_since(start)}});
+    }
+    std::error_code ignored;
+    std::filesystem::remove(working, ignored);
+  } catch (const Error&) {
+    // The folder went while it was reached for: then the file is there.
+    if (!file_exists(path)) throw;
   }
-  std::error_code ignored;
-  std::filesystem::remove(working, ignored);
   return true;
 }
 
