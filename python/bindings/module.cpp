@@ -42,12 +42,12 @@ void bind_model(py::module_& module) {
       py::arg("text"), py::arg("device"), Unlocked());
   module.def(
       "python_model",
-      [](py::function function, at::Device device, at::ScalarType dtype, const std::string& name) {
-        auto model = std::make_shared<PythonModel>(std::move(function), device, dtype);
+      [](py::function function, at::Device device, at::ScalarType dtype, const std::string& name, bool known_apart) {
+        auto model = std::make_shared<PythonModel>(std::move(function), device, dtype, known_apart);
         model->set_name(name);
         return std::shared_ptr<Model>(model);
       },
-      py::arg("function"), py::arg("device"), py::arg("dtype"), py::arg("name"));
+      py::arg("function"), py::arg("device"), py::arg("dtype"), py::arg("name"), py::arg("known_apart") = false);
 }
 
 void bind_schema(py::module_& module) {

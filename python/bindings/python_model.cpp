@@ -50,14 +50,16 @@ bool ends_at_an_error(const at::Tensor& gradient) {
 
 }  // namespace
 
-PythonModel::PythonModel(py::function function, at::Device device, at::ScalarType dtype)
+PythonModel::PythonModel(py::function function, at::Device device, at::ScalarType dtype, bool known_apart)
     : function_(new py::function(std::move(function)),
                 [](py::function* held) {
                   const py::gil_scoped_acquire locked;
                   delete held;
                 }),
       device_(device),
-      dtype_(dtype) {}
+      dtype_(dtype) {
+  capabilities_.known_apart = known_apart;
+}
 
 at::Tensor PythonModel::call(const at::Tensor& inputs) const {
   const py::gil_scoped_acquire locked;

@@ -16,8 +16,8 @@ namespace holdfast::python {
 
 class PythonModel final : public Model {
  public:
-  // `dtype`: what the function computes in.
-  PythonModel(py::function function, at::Device device, at::ScalarType dtype);
+  // `dtype`: what the function computes in; `known_apart`: as Capabilities.
+  PythonModel(py::function function, at::Device device, at::ScalarType dtype, bool known_apart = false);
 
   at::Tensor logits(const at::Tensor& inputs) const override;
   using Model::logits;

@@ -23,7 +23,11 @@ class Model:
 
 def load_model(text: str, device: torch.device) -> Model: ...
 def python_model(
-    function: Callable[[torch.Tensor], torch.Tensor], device: torch.device, dtype: torch.dtype, name: str
+    function: Callable[[torch.Tensor], torch.Tensor],
+    device: torch.device,
+    dtype: torch.dtype,
+    name: str,
+    known_apart: bool = False,
 ) -> Model: ...
 
 class Schema:

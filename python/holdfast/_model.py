@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -146,14 +147,21 @@ def _of_inputs(inputs: torch.Tensor) -> tuple[torch.device, torch.dtype]:
     return inputs.device, torch.float64 if inputs.dtype == torch.float64 else torch.float32
 
 
+# Shapes of samples for which a module was seen not to mix those of a batch: trying costs two calls, which are saved from then on.
+_KNOWN_APART: WeakKeyDictionary[torch.nn.Module, set[torch.Size]] = WeakKeyDictionary()
+
+
 @contextmanager
 def prepared(model: Any, inputs: torch.Tensor) -> Iterator[_core.Model]:
     """The model as the engine takes it."""
     if isinstance(model, Model):
         yield model._native
     elif isinstance(model, torch.nn.Module):
+        shape = inputs.shape[1:]
+        known = shape in _KNOWN_APART.get(model, ())
         with evaluating(model):
-            yield _core.python_model(model, *_computes_in(model, inputs), type(model).__name__)
+            yield _core.python_model(model, *_computes_in(model, inputs), type(model).__name__, known)
+        _KNOWN_APART.setdefault(model, set()).add(shape)  # an error would have left before
     elif callable(model):
         name = getattr(model, "__qualname__", type(model).__name__)
         yield _core.python_model(model, *_of_inputs(inputs), name)

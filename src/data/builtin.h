@@ -12,6 +12,7 @@ void add_adult(DatasetRegistry& registry);
 void add_bank(DatasetRegistry& registry);
 void add_compas(DatasetRegistry& registry);
 void add_breast_cancer(DatasetRegistry& registry);
+void add_german_credit(DatasetRegistry& registry);
 // Graphs.
 void add_adhd(DatasetRegistry& registry);
 void add_abide_ho111(DatasetRegistry& registry);

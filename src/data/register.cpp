@@ -9,6 +9,7 @@ const DatasetRegistry& datasets() {
     add_bank(all);
     add_compas(all);
     add_breast_cancer(all);
+    add_german_credit(all);
     add_adhd(all);
     add_abide_ho111(all);
     add_mnist(all);

@@ -35,7 +35,7 @@ void check_maps(const at::Tensor& maps, const std::string& explainer, const std:
 void check_samples_apart(const Model& model, const at::Tensor& inputs);
 // A model that branches on its whole batch treats samples that are alike in the same way: this puts the first of `batch`, whose
 // logits are given, among rows that hold nothing but the batch's smallest and largest value. A Network does to each sample what
-// it does to one; others are tried.
+// it does to one; others are tried, unless they were before (Capabilities::known_apart).
 void check_among_extremes(const Model& model, const at::Tensor& batch, const at::Tensor& logits);
 // The same from logits that are there already: a sample's own, [classes], by itself and among others.
 void check_same_logits(const Model& model, const at::Tensor& alone, const at::Tensor& among_others);

@@ -1,5 +1,6 @@
 #include "holdfast/train/train_many.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -68,6 +69,7 @@ class StackTraining {
   StackTraining(const Dataset& dataset, std::vector<TrainOptions> options)
       : dataset_(dataset),
         options_(std::move(options)),
+        one_seed_(std::ranges::all_of(options_, [&](const TrainOptions& one) { return one.seed == options_.front().seed; })),
         inputs_(dataset.inputs.to(first().device)),
         labels_(dataset.labels.to(first().device)),
         optimizer_(optimizers().make(first().optimizer)),
@@ -106,11 +108,10 @@ class StackTraining {
 
   void train_epoch(Progress& bar) {
     const auto start = std::chrono::steady_clock::now();
-    std::vector<Batches> batches;
-    for (std::size_t m = 0; m < options_.size(); ++m) {
-      const TrainOptions& one = options_[m];
-      const bool as_before = m > 0 && one.seed == options_[m - 1].seed;  // a grid has one seed
-      batches.push_back(as_before ? batches.back() : epoch_batches(dataset_.train, one.batch_size, one.seed, epoch_));
+    std::vector<Batches> batches;  // one for each network, or one for all
+    for (const TrainOptions& one : options_) {
+      batches.push_back(epoch_batches(dataset_.train, one.batch_size, one.seed, epoch_));
+      if (one_seed_) break;
     }
     steps_per_epoch_ = static_cast<std::int64_t>(batches.front().size());
     const double rate = learning_rate();
@@ -145,9 +146,9 @@ class StackTraining {
 
   void train_step(const std::vector<std::int64_t>& rows, StackMeans& means) {
     const std::int64_t step = optimizer_->steps();
-    const at::Tensor ids = torch::tensor(rows, at::kLong), index = ids.to(first().device);
-    const TrainBatch batch{.inputs = inputs_.index_select(0, index),
-                           .labels = labels_.index_select(0, index),
+    const at::Tensor chosen = torch::tensor(rows, at::kLong), index = chosen.to(first().device), ids = for_each_network(chosen);
+    const TrainBatch batch{.inputs = for_each_network(inputs_.index_select(0, index)),
+                           .labels = for_each_network(labels_.index_select(0, index)),
                            .sample_ids = ids,
                            .schema = dataset_.schema,
                            .seed = derived_seed(first().seed, "train.step", static_cast<std::uint64_t>(step)),
@@ -157,6 +158,14 @@ class StackTraining {
     const at::Tensor losses = (weights(batch.progress, terms.options()) * terms).sum(0);
     means.add(terms, losses, ids.numel() / networks());
     optimizer_->minimise(losses.sum(), learning_rate());
+  }
+
+  // The rows of all networks: those of a grid, which has one seed, are gathered once.
+  at::Tensor for_each_network(const at::Tensor& rows) const {
+    if (!one_seed_) return rows;
+    std::vector<std::int64_t> times(static_cast<std::size_t>(rows.dim()), 1);
+    times[0] = networks();
+    return rows.repeat(times);
   }
 
   // [terms, networks]
@@ -192,6 +201,7 @@ class StackTraining {
 
   const Dataset& dataset_;
   const std::vector<TrainOptions> options_;
+  const bool one_seed_;  // as a grid has: its networks see the same samples in the same order
   at::Tensor inputs_, labels_;
   Network network_;
   std::unique_ptr<Trainee> trainee_;

@@ -168,6 +168,57 @@ TEST(BreastCancer, StandardEncodingHasMeanZeroAndDeviationOneOnTheTrainingPart) 
   expect_valid_rows(dataset);
 }
 
+// Two of the file's rows, with a description in front as Weka writes it.
+std::string german_credit_file(const std::string& age) {
+  return "% Universit\"at Hamburg, 'quoted\n@relation german_credit\n@attribute checking_status { '<0', '0<=X<200'}\n@data\n"
+         "'<0',6,'critical/other existing credit',radio/tv,1169,'no known savings','>=7',4,'male single',none,4,'real "
+         "estate',67,none,"
+         "own,2,skilled,1,yes,yes,good\n"
+         "'0<=X<200',48,'existing paid',radio/tv,5951,'<100','1<=X<4',2,'female div/dep/mar',none,2,'real estate'," +
+         age + ",none,own,1,skilled,1,none,yes,bad\n";
+}
+
+TEST(GermanCredit, ReadsTheRowsOfAnArffFile) {
+  TempFolder folder;
+  make_folders(folder / "german_credit");
+  write_atomic(folder / "german_credit/credit-g.arff", german_credit_file("22"));
+  const Dataset dataset = load_dataset("german_credit(encoding=raw)", {.folder = folder.path()});
+  EXPECT_EQ(dataset.labels.size(0), 2);
+  EXPECT_EQ(dataset.schema.classes, std::vector<std::string>({"good", "bad"}));
+  EXPECT_EQ(dataset.schema.layout, Layout::vector(61));
+  EXPECT_EQ(dataset.schema.groups.size(), 13U);
+  EXPECT_EQ(dataset.labels[1].item<std::int64_t>(), 1);
+  EXPECT_EQ(value(dataset, 0, "credit_amount"), 1169);
+  EXPECT_EQ(value(dataset, 0, "savings_status=no known savings"), 1);
+  EXPECT_EQ(value(dataset, 1, "checking_status=0<=X<200"), 1);
+  EXPECT_EQ(value(dataset, 1, "personal_status=female div/dep/mar"), 1);
+}
+
+TEST(GermanCredit, SaysWhatIsWrongWithAFileAndWhere) {
+  TempFolder folder;
+  make_folders(folder / "german_credit");
+  const std::string path = folder / "german_credit/credit-g.arff";
+  write_atomic(path, german_credit_file("young"));
+  EXPECT_ERROR(load_dataset("german_credit", {.folder = folder.path()}), kInput,
+               "credit-g.arff:6: column 'age': 'young' is not a finite number");
+  write_atomic(path, "1,2,3\n");
+  EXPECT_ERROR(load_dataset("german_credit", {.folder = folder.path()}), kInput, "has no line @data");
+  write_atomic(path, "@relation x\n@data\n1,2,3\n");
+  EXPECT_ERROR(load_dataset("german_credit", {.folder = folder.path()}), kInput, "credit-g.arff:3: 3 fields, expected 21");
+  write_atomic(path, "@relation x\n@data");
+  EXPECT_ERROR(load_dataset("german_credit", {.folder = folder.path()}), kInput, "has no rows");
+}
+
+TEST(GermanCredit, HasThePublishedCounts) {
+  SKIP_WITHOUT("german_credit");
+  const Dataset dataset = load_dataset("german_credit");
+  EXPECT_EQ(dataset.labels.size(0), 1000);
+  EXPECT_EQ(dataset.labels.sum().item<std::int64_t>(), 300);
+  expect_valid_rows(dataset);
+  EXPECT_EQ(size(dataset.test), 200);
+  EXPECT_EQ(load_dataset("german_credit(drop_first=true)").schema.layout, Layout::vector(48));
+}
+
 TEST(Tables, SplitsDependOnTheSeedAlone) {
   SKIP_WITHOUT("breast_cancer");
   const Dataset a = load_dataset("breast_cancer", {.seed = 1}), b = load_dataset("breast_cancer", {.seed = 1});

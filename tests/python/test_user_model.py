@@ -137,3 +137,39 @@ def test_results_do_not_depend_on_global_settings(network, inputs, threat):
     finally:
         torch.set_default_dtype(torch.float32)
     assert torch.equal(found.perturbed, expected.perturbed)
+
+
+class Branching(torch.nn.Module):
+    """Another function for batches that hold a large number: samples that are alike do not show it."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, inputs):
+        logits = self.network(inputs)
+        return -logits if inputs.shape[0] > 3 and inputs.std() < 0.2 else logits
+
+
+def test_a_module_is_tried_among_strange_samples_once_for_each_shape(network, inputs):
+    rows = []
+    network.register_forward_hook(lambda _, given, __: rows.append(len(given[0])))
+    first = holdfast.explain(network, inputs)
+    tried = list(rows)
+    rows.clear()
+    again = holdfast.explain(network, inputs)
+    assert tried == [1, 20, 20, 4, 4] and rows == [1, 20, 20]
+    assert torch.equal(first, again)
+
+    flat = torch.nn.Sequential(torch.nn.Flatten(), network)
+    for shape in ((5, 2, 3), (5, 3, 2)):
+        rows.clear()
+        holdfast.explain(flat, torch.rand(shape))
+        assert rows == [1, 5, 5, 4, 4]
+
+
+def test_a_module_that_was_refused_is_refused_again(network, inputs):
+    model = Branching(network)
+    for _ in range(2):
+        with pytest.raises(holdfast.Error, match="depends on the other samples"):
+            holdfast.explain(model, inputs)

@@ -23,6 +23,7 @@ struct Capabilities {
   bool side_by_side = true;      // several threads may run it at once
   bool float64 = false;          // a double-precision copy can be made
   bool scale_invariant = false;  // logits(a x) = logits(x) for every a > 0: the network standardises its input first
+  bool known_apart = false;      // it was tried: a sample's logits do not depend on the others of its batch
 };
 
 class Model {

@@ -50,14 +50,14 @@ std::vector<Method> make_paper_methods() {
 
 std::vector<Method> with_ours() {
   std::vector<Method> methods = make_paper_methods();
-  // The hinge is as strong as the barrier in the first four, and 10 to 100 times as strong in the others: which is better depends
+  // With the hinge as strong as the barrier from weak gates to strong ones, then 10 to 100 times as strong: which is better depends
   // on how far apart the data's groups are (docs/training.md).
   methods.push_back(
       {.name = "pair hinge",
        .paper = "",
        .recipe = "pair_hinge",
-       .grid = {"gate=0.03,hinge=0.01,between=0.01", "gate=0.1,hinge=0.03,between=0.03", "gate=0.1,hinge=0.1,between=0.1",
-                "gate=0.1,hinge=0.3,between=0.3", "gate=0.03,hinge=0.3,between=0.01", "gate=0.01,hinge=0.3,between=0.003",
+       .grid = {"gate=0.1,hinge=0.03,between=0.03", "gate=0.3,hinge=0.3,between=0.3", "gate=1,hinge=0.3,between=0.3",
+                "gate=3,hinge=0.03,between=0.03", "gate=0.03,hinge=0.3,between=0.01", "gate=0.01,hinge=0.3,between=0.003",
                 "gate=0.1,hinge=1,between=0.1", "gate=0.3,hinge=3,between=0.1"},
        .tabular_only = true});
   return methods;
