@@ -50,8 +50,8 @@ std::vector<Method> make_paper_methods() {
 
 std::vector<Method> with_ours() {
   std::vector<Method> methods = make_paper_methods();
-  // With the hinge as strong as the barrier from weak gates to strong ones, then 10 to 100 times as strong: which is better depends
-  // on how far apart the data's groups are (docs/training.md).
+  // With the hinge as strong as the barrier from weak gates to strong ones, then 10 to 100 times as strong: which is better
+  // depends on how far apart the data's groups are (docs/training.md).
   methods.push_back(
       {.name = "pair hinge",
        .paper = "",

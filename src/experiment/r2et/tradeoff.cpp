@@ -4,8 +4,8 @@
 //
 // Then the contest: for each method the weights with the highest `specific` on validation samples among those whose AUC there is
 // within .003 of Vanilla's (short trainings, first seed), trained with every seed and attacked on test samples; ours is held
-// against each of the others, paired by seed. Nothing was tried on German Credit while a method was made; on breast_cancer neither,
-// but that ours had lost there led to the stronger hinges of its grid (docs/training.md).
+// against each of the others, paired by seed. Nothing was tried on German Credit while a method was made; on breast_cancer
+// neither, but that ours had lost there led to the stronger hinges of its grid (docs/training.md).
 #include <algorithm>
 #include <cmath>
 
