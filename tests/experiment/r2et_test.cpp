@@ -243,8 +243,8 @@ TEST(R2etGoal, IsMetWhereOursIsSurelyAboveEveryOther) {
   EXPECT_EQ(unsure.outcome(), "open");
   EXPECT_EQ(met.deciding().name, "linear");
   EXPECT_EQ(lost.deciding().name, "linear");
-  EXPECT_EQ(judge_ours(std::vector<Standoff>(8, met), 5).verdict, "holds");
-  EXPECT_EQ(judge_ours(std::vector<Standoff>(7, met), 5).verdict, "holds in part");  // a dataset was missing
+  EXPECT_EQ(judge_ours(std::vector<Standoff>(kGoals, met), 5).verdict, "holds");
+  EXPECT_EQ(judge_ours(std::vector<Standoff>(kGoals - 1, met), 5).verdict, "holds in part");  // a dataset was missing
   EXPECT_EQ(judge_ours({met, lost}, 5).verdict, "holds in part");
   EXPECT_EQ(judge_ours({open, open}, 5).verdict, "not decided");
   const Verdict none = judge_ours({open, lost}, 5);
@@ -252,6 +252,12 @@ TEST(R2etGoal, IsMetWhereOursIsSurelyAboveEveryOther) {
   EXPECT_EQ(none.number, kBelow.value);
   EXPECT_NE(none.why.find("met nowhere; missed on Adult at 0.1; open on Adult at 0.1"), std::string::npos);
   EXPECT_EQ(goal_table({lost}).rows[0].keys, (std::vector<std::string>{"Adult", "0.1", "missed", "linear"}));
+  // Where all others are below, what decides is the AUC.
+  EXPECT_TRUE(unsure.hangs_on_auc());
+  EXPECT_FALSE(met.hangs_on_auc() || open.hangs_on_auc() || lost.hangs_on_auc());
+  EXPECT_EQ(judge_ours({met, unsure}, 5).number, unsure.loss.value);
+  EXPECT_NE(judge_ours({met, unsure}, 5).why.find("AUC of the pair hinge minus that of Vanilla"), std::string::npos);
+  EXPECT_EQ(goal_table({unsure}).rows[0].keys[3], "none: the AUC");
 }
 
 // Ours is .4 with every seed; theirs is far below, but by how much is another story with each.

@@ -35,6 +35,8 @@ struct Standoff {
   // The other that decides: the one that is above ours most surely, or else the closest of those that are open, or else the one
   // against which the interval reaches lowest.
   Case deciding() const;
+  // Whether all others are surely below and the AUC alone keeps the goal from being met.
+  bool hangs_on_auc() const;
   std::string name() const;
 };
 
