@@ -24,10 +24,10 @@ bool surely_below(const Value& value, double limit) {
   return value.high && *value.high < limit;
 }
 
-std::string words(const Value& value) {
+std::string words(const Value& value, int digits) {
   if (std::isnan(value.value)) return "not measured";
-  if (!value.low || !value.high) return fmt::format("{:.3f}", value.value);
-  return fmt::format("{:.3f} [{:.3f}, {:.3f}]", value.value, *value.low, *value.high);
+  if (!value.low || !value.high) return fmt::format("{:.{}f}", value.value, digits);
+  return fmt::format("{0:.{3}f} [{1:.{3}f}, {2:.{3}f}]", value.value, *value.low, *value.high, digits);
 }
 
 std::string words(const std::vector<Case>& cases) {

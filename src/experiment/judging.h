@@ -18,8 +18,8 @@ struct Case {
   std::string name;
   Value value;
 };
-std::string words(const Value& value);              // "0.412 [0.380, 0.444]"
-std::string words(const std::vector<Case>& cases);  // "NAME 0.412 [0.380, 0.444]; NAME ...": undefined ones are left out
+std::string words(const Value& value, int digits = 3);  // "0.412 [0.380, 0.444]"
+std::string words(const std::vector<Case>& cases);      // "NAME 0.412 [0.380, 0.444]; NAME ...": undefined ones are left out
 
 // How many cases speak for a claim and against it. Undefined ones are not counted.
 struct Tally {

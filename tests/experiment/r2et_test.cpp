@@ -226,6 +226,21 @@ Other other_of(const std::string& name, const Value& value) {
   return {.name = name, .difference = value, .from_zero = value};
 }
 
+TEST(R2etGoal, WeightsAreChosenBySpecificThenBetweenAndByAucWhereNoneIsWithin) {
+  const double undefined = std::nan("");
+  const std::vector<Tried> tried{{"linear", 0.85, 0, 1},
+                                 {"SP", 0.80, 0.9, 0.1},  // the most specific, at too low an AUC
+                                 {"SP", 0.90, 0.5, 0.9},
+                                 {"SP", 0.91, 0.5, 0.7},  // the same, further from one ranking for all
+                                 {"SP", 0.92, 0.4, 0.1},
+                                 {"AT", 0.70, 0.9, 0.2},
+                                 {"AT", 0.75, 0.1, 0.9},  // none is within: the AUC decides
+                                 {"WD", 0.95, undefined, undefined},
+                                 {"WD", 0.91, -3, 0.5},
+                                 {"WD", 0.92, -3, undefined}};
+  EXPECT_EQ(choose(tried, 0.89), (std::vector<std::size_t>{0, 3, 6, 8}));
+}
+
 TEST(R2etGoal, IsMetWhereOursIsSurelyAboveEveryOther) {
   const Standoff met{.dataset = "Adult",
                      .radius = 0.1,

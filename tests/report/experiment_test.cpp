@@ -56,6 +56,7 @@ TEST(ExperimentText, CountsAreWholeNumbersAndSharesAreNot) {
   EXPECT_THAT(auc(1, 12345), HasSubstr("0.500      1\n"));
   EXPECT_THAT(auc(1, 12345), HasSubstr("12345\n"));
   EXPECT_THAT(auc(1, 0), HasSubstr("0.500  1.000\n"));
+  EXPECT_THAT(auc(0, 0), HasSubstr("0.500    0\n"));
   EXPECT_THAT(auc(1.5, 3), HasSubstr("0.500  1.500\n"));
 }
 

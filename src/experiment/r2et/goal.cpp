@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -44,9 +45,9 @@ std::string in_words(const Standoff& standoff) {
     }
   }
   const std::size_t below = standoff.others.size() - above.size() - open.size();
-  std::string text = fmt::format("{}: AUC minus Vanilla's {:.4f} [{:.4f}, {:.4f}]; {} of {} others are surely below",
-                                 standoff.name(), standoff.loss.value, standoff.loss.low.value_or(std::nan("")),
-                                 standoff.loss.high.value_or(std::nan("")), below, standoff.others.size());
+  // The loss is compared with .003: three digits would hide which side it is on.
+  std::string text = fmt::format("{}: AUC minus Vanilla's {}; {} of {} others are surely below", standoff.name(),
+                                 words(standoff.loss, 4), below, standoff.others.size());
   if (raised > 0) text += fmt::format(", {} of them only with their negative numbers raised to 0", raised);
   if (!above.empty()) text += fmt::format("; surely above: {}", words(above));
   if (!open.empty()) text += fmt::format("; open: {}", words(open));
@@ -54,6 +55,23 @@ std::string in_words(const Standoff& standoff) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> choose(const std::vector<Tried>& tried, double least) {
+  const auto score = [&](const Tried& one) {
+    const bool within = one.area >= least;
+    const double specific = std::isnan(one.specific) ? -std::numeric_limits<double>::infinity() : one.specific;
+    return std::tuple(within, within ? specific : one.area, std::isnan(one.between) ? -1 : -one.between);
+  };
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    if (chosen.empty() || tried[chosen.back()].method != tried[i].method) {
+      chosen.push_back(i);
+    } else if (score(tried[i]) > score(tried[chosen.back()])) {
+      chosen.back() = i;
+    }
+  }
+  return chosen;
+}
 
 Other against(const std::string& name, const std::vector<double>& ours, const std::vector<double>& theirs) {
   std::vector<double> raised = theirs;

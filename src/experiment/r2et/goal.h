@@ -13,6 +13,16 @@ namespace holdfast::r2et {
 inline constexpr double kGoalLoss = 0.003;
 inline constexpr std::size_t kGoals = 10;  // datasets times radii
 
+// Weights of a method on short trainings, as they are compared.
+struct Tried {
+  std::string method;
+  double area, specific, between;  // area: AUC; NaN, undefined, is worst
+};
+// Positions of the best weights of each method, whose weights stand together: the highest `specific` among those with an area of
+// at least `least`, of equals the one with the lower between level, which is further from one ranking for all inputs; the highest
+// area where none reaches `least`.
+std::vector<std::size_t> choose(const std::vector<Tried>& tried, double least);
+
 // Ours against one other: specific P@8 of ours minus the other's, paired by seed. Where maps of all samples are nearly alike
 // `specific` is a large negative number that differs wildly from seed to seed, and Student's interval says nothing. So ours is
 // also held against the other's numbers raised to 0 where they are negative: what is above these is above the other, too.

@@ -8,7 +8,6 @@
 // neither, but that ours had lost there led to the stronger hinges of its grid (docs/training.md).
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -83,20 +82,24 @@ class Tradeoff final : public Experiment {
     result.settings["choice"] =
         "highest specific P@8 on validation samples among weights with an AUC within .003 of Vanilla's, of equals the one with "
         "the lower between level, and the highest AUC where none is within; short trainings, first seed";
+    const std::string reading =
+        "P@8 is under gauntlet; certified is a proven lower bound of it under any attack (certified_overlap). COMP: by "
+        "resampling.";
     ResultTable choice{
         .name = "choice",
         .caption =
             "The weights that are chosen, at every radius; all weights are in the figure's data. Short trainings, first "
-            "seed, validation samples. P@8 is under gauntlet; certified is a proven lower bound of it under any attack "
-            "(certified_overlap). COMP: by resampling.",
+            "seed, validation samples. " +
+            reading,
         .keys = {"dataset", "radius", "method", "weights"},
         .columns = {"P@8", "between", "specific", "certified", "AUC", "COMP"}};
     ResultTable contest{
         .name = "contest",
         .caption =
-            "Chosen weights, every seed, test samples. P@8 is under gauntlet; certified is a proven lower bound "
-            "of it under any attack (certified_overlap). Ours minus it: specific P@8 of the pair hinge minus this "
-            "method's, paired by seed. COMP: by resampling.",
+            "Chosen weights, every seed, test samples. Ours minus it: specific P@8 of the pair hinge minus this method's, paired "
+            "by "
+            "seed. " +
+            reading,
         .keys = {"dataset", "radius", "method", "weights"},
         .columns = {"specific P@8", "ours minus it", "P@8", "between", "certified", "AUC", "AUC minus Vanilla's", "COMP"}};
     std::vector<Standoff> standoffs;
@@ -107,8 +110,7 @@ class Tradeoff final : public Experiment {
       const std::vector<Candidate> candidates = train_grid(context, setting, data);
       for (const double radius : radii(context)) {
         const std::vector<Standing> found = measure_grid(context, setting, candidates, radius, dots);
-        for (const Candidate* one : chosen(candidates, found))
-          add_choice(choice, setting, radius, *one, found[static_cast<std::size_t>(one - candidates.data())]);
+        for (const std::size_t i : chosen(candidates, found)) add_choice(choice, setting, radius, candidates[i], found[i]);
         if (radius == 0.1 || radius == 0.3)
           standoffs.push_back(hold_contest(context, setting, data, candidates, found, radius, contest));
       }
@@ -163,43 +165,30 @@ class Tradeoff final : public Experiment {
       subjects.back().samples = setting.choice_samples;
     }
     const std::vector<Standing> all = standings(context, setting, subjects, radius, "grids");
+    const auto drawn = [](double number) { return std::round(number * 1e4) / 1e4; };
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const Standing& found = all[i];
       dots.push_back({{"subject", fmt::format("{}, radius {}", setting.dataset, radius)},
                       {"method", candidates[i].method->name},
                       {"weights", candidates[i].weights},
-                      {"AUC", validation_auc(candidates[i])},
-                      {"P@8", found.kept},
-                      {"certified", found.certified},
-                      {"between", found.between},
-                      {"specific", found.specific},
-                      {"COMP", found.comp}});
+                      {"AUC", drawn(validation_auc(candidates[i]))},
+                      {"P@8", drawn(found.kept)},
+                      {"certified", drawn(found.certified)},
+                      {"between", drawn(found.between)},
+                      {"specific", drawn(found.specific)},
+                      {"COMP", drawn(found.comp)}});
     }
     return all;
   }
 
-  // The best weights of each method by `specific`, within the loss of AUC where any are, else by AUC; of equals the one with the
-  // lower between level, which is further from one ranking for all inputs.
-  static std::vector<const Candidate*> chosen(const std::vector<Candidate>& candidates, const std::vector<Standing>& found) {
-    const auto vanilla =
-        std::find_if(candidates.begin(), candidates.end(), [](const Candidate& one) { return one.method->name == "Vanilla"; });
-    const double least = validation_auc(*vanilla) - kGoalLoss;
-    std::vector<const Candidate*> best;
-    std::vector<std::tuple<bool, double, double>> scores;
+  static std::vector<std::size_t> chosen(const std::vector<Candidate>& candidates, const std::vector<Standing>& found) {
+    double least = 0;
+    std::vector<Tried> tried;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const double area = validation_auc(candidates[i]);
-      // What is undefined must not win.
-      const auto known = [](double value, double worst) { return std::isnan(value) ? worst : value; };
-      const std::tuple score(area >= least, area >= least ? known(found[i].specific, -1e9) : area, -known(found[i].between, 1));
-      if (best.empty() || best.back()->method != candidates[i].method) {
-        best.push_back(&candidates[i]);
-        scores.push_back(score);
-      } else if (score > scores.back()) {
-        best.back() = &candidates[i];
-        scores.back() = score;
-      }
+      tried.push_back({candidates[i].method->name, validation_auc(candidates[i]), found[i].specific, found[i].between});
+      if (tried.back().method == "Vanilla") least = tried.back().area - kGoalLoss;
     }
-    return best;
+    return choose(tried, least);
   }
 
   // The numbers of one method, by seed.
@@ -239,7 +228,8 @@ class Tradeoff final : public Experiment {
   static Standoff hold_contest(ExperimentContext& context, const Setting& setting,
                                const std::shared_ptr<const ExperimentData>& data, const std::vector<Candidate>& candidates,
                                const std::vector<Standing>& found, double radius, ResultTable& table) {
-    const std::vector<const Candidate*> best = chosen(candidates, found);
+    std::vector<const Candidate*> best;
+    for (const std::size_t i : chosen(candidates, found)) best.push_back(&candidates[i]);
     const std::vector<Runs> runs = run_contest(context, setting, data, best, radius);
     const auto place_of = [&](const char* name) {
       const auto place = std::find_if(best.begin(), best.end(), [&](const Candidate* one) { return one->method->name == name; });
@@ -272,7 +262,7 @@ class Tradeoff final : public Experiment {
       "y": {"field": "specific", "type": "quantitative", "title": "specific P@8"},
       "color": {"field": "method", "type": "nominal", "title": null},
       "tooltip": [{"field": "method"}, {"field": "weights"}, {"field": "AUC"}, {"field": "P@8"}, {"field": "certified"},
-      {"field": "between"}, {"field": "specific"}]}}, "resolve": {"scale": {"x": "independent", "y": "independent"}}})json");
+      {"field": "between"}, {"field": "specific"}, {"field": "COMP"}]}}, "resolve": {"scale": {"x": "independent", "y": "independent"}}})json");
     spec["data"]["values"] = dots;
     return {.name = "trade-off",
             .caption = "Every recipe over its weights: up is specific under gauntlet, right is accurate.",
