@@ -1,5 +1,6 @@
 # make demo    sets up, builds, trains and audits small models on embedded data, and says where the report is
 # make test    sets up, builds, runs every test
+# make golden  every command's values against the stored ones, experiments at quick scale too: docs in tests/golden/README.md
 # make bench   the benchmarks: each asserts its results before it reports a ratio
 # make lint    formatting, static checks on changed files, ruff, the order of the stages
 # make install PREFIX=/usr/local
@@ -10,7 +11,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 BASE ?= HEAD~1
 
-.PHONY: all setup setup-test build demo test asan bench lint install fuzz clean
+.PHONY: all setup setup-test build demo test asan golden bench lint install fuzz clean
 
 all: build
 
@@ -33,6 +34,9 @@ test: setup-test build asan
 asan: setup
 	@tools/build.sh asan $(JOBS)
 	@ctest --preset asan -j $(JOBS) --quiet
+
+golden: setup-test build
+	@.venv/bin/python tests/golden/golden.py check --full
 
 bench: setup
 	@tools/build.sh bench $(JOBS)

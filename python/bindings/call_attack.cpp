@@ -51,7 +51,7 @@ void add_outcomes(Attacked& out, const std::vector<SampleOutcome>& samples) {
 std::string assessed(const Metric& metric, const CellResult& result, const Schema& schema, std::uint64_t seed) {
   const MapBatch clean = fold_maps(result.original_maps, schema);
   const MapBatch moved = fold_maps(result.moved_maps, schema);
-  const Baseline levels = baseline(metric, clean, to_vector(result.targets), {.seed = seed});
+  const Levels levels = compute_levels(metric, clean, to_vector(result.targets), {.seed = seed});
   const Assessment assessment = assess(metric, clean, moved, levels, seed);
   warn_of_ties(assessment);
   return summary_of(assessment);

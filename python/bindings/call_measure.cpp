@@ -68,7 +68,7 @@ std::vector<Compared> measure(const at::Tensor& original, const at::Tensor& pert
 
   std::vector<Compared> results;
   for (const std::unique_ptr<Metric>& metric : chosen) {
-    const Baseline level = baseline(*metric, clean, classes, {.seed = seed});
+    const Levels level = compute_levels(*metric, clean, classes, {.seed = seed});
     const Assessment assessment = assess(*metric, clean, moved, level, seed);
     warn_of_ties(assessment);
     results.push_back({summary_of(assessment), to_tensor(assessment.values)});

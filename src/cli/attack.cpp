@@ -95,7 +95,7 @@ Assessment assess_result(const CellTask& task, const CellResult& result) {
   const std::vector<std::int64_t> classes(result.targets.const_data_ptr<std::int64_t>(),
                                           result.targets.const_data_ptr<std::int64_t>() + result.targets.numel());
   Assessment assessment =
-      assess(task.metric, clean, moved, baseline(task.metric, clean, classes, {.seed = task.seed}), task.seed);
+      assess(task.metric, clean, moved, compute_levels(task.metric, clean, classes, {.seed = task.seed}), task.seed);
   warn_of_ties(assessment);
   return assessment;
 }

@@ -118,7 +118,7 @@ class Listing {
       : text_(format_csv_row({"sample", "metric", "value", "chance", "adjusted", "between", "between_same_class", "specific",
                               "tied", "tied_perturbed"})) {}
 
-  void add(const Metric& metric, const Assessment& result, const Baseline& levels, const MapBatch& clean, const MapBatch& moved) {
+  void add(const Metric& metric, const Assessment& result, const Levels& levels, const MapBatch& clean, const MapBatch& moved) {
     const auto against = [&](double value, double level) { return above_level(value, level, metric.perfect()); };
     const auto tied = [&](const MapView& map) { return !metric.top_count() ? "" : metric.ties_decide(map) ? "1" : "0"; };
     for (std::size_t i = 0; i < result.values.size(); ++i) {
@@ -166,7 +166,7 @@ void measure_maps(const MeasureMapsFlags& flags, const std::string& schema_path,
   Json listing = Json::array();
   Listing rows;
   for (const std::unique_ptr<Metric>& metric : chosen) {
-    const Baseline levels = baseline(*metric, clean, classes, {.seed = seed});
+    const Levels levels = compute_levels(*metric, clean, classes, {.seed = seed});
     results.push_back(assess(*metric, clean, moved, levels, seed));
     rows.add(*metric, results.back(), levels, clean, moved);
     listing.push_back(to_json(results.back()));

@@ -78,7 +78,7 @@ class Audit {
 
     const MapBatch clean = fold_maps(result.original_maps, row.data.schema);
     const MapBatch moved = fold_maps(result.moved_maps, row.data.schema);
-    const Baseline& level = level_of(row, clean, result.targets);
+    const Levels& level = level_of(row, clean, result.targets);
     const Assessment assessment = assess(*row.metric, clean, moved, level, plan_.seed);
     warn_of_ties(assessment);
     const std::string arrays = fmt::format("arrays/{:04}", index);
@@ -134,18 +134,18 @@ class Audit {
   }
 
   // Clean maps do not depend on the attack: neither do their levels.
-  const Baseline& level_of(const GridRow& row, const MapBatch& clean, const at::Tensor& targets) {
+  const Levels& level_of(const GridRow& row, const MapBatch& clean, const at::Tensor& targets) {
     const std::string key = level_key(row);
     const auto known = levels_.find(key);
     if (known != levels_.end()) return known->second;
-    return levels_.emplace(key, baseline(*row.metric, clean, to_vector(targets), {.seed = plan_.seed})).first->second;
+    return levels_.emplace(key, compute_levels(*row.metric, clean, to_vector(targets), {.seed = plan_.seed})).first->second;
   }
 
   const AuditPlan& plan_;
   const std::string folder_;
   const std::vector<GridRow> grid_;
   const std::vector<MeasureRow> measured_;
-  std::map<std::string, Baseline> levels_;
+  std::map<std::string, Levels> levels_;
   std::map<std::string, RandomBaseline> random_;
   at::Tensor found_before_;     // by the row before
   Json times_ = Json::array();  // of components

@@ -43,7 +43,7 @@ std::string samples_header() {
   return format_csv_row(kColumns);
 }
 
-std::string sample_lines(const GridRow& row, const CellResult& result, const Baseline& baseline) {
+std::string sample_lines(const GridRow& row, const CellResult& result, const Levels& levels) {
   const std::vector<std::int64_t> ids = to_vector(row.data.ids);
   const std::vector<std::int64_t> labels = to_vector(row.data.labels);
   const std::vector<std::int64_t> predictions = to_vector(predicted_class(result.logits));
@@ -53,7 +53,7 @@ std::string sample_lines(const GridRow& row, const CellResult& result, const Bas
   std::string lines;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const SampleOutcome& sample = result.samples[i];
-    const double chance = baseline.chance.empty() ? std::nan("") : baseline.chance[i];
+    const double chance = levels.chance.empty() ? std::nan("") : levels.chance[i];
     const auto above = [&](double level) { return number_text(above_level(sample.value, level, row.metric->perfect())); };
     lines += format_csv_row({row.data.name,
                              row.subject.name,
@@ -69,7 +69,7 @@ std::string sample_lines(const GridRow& row, const CellResult& result, const Bas
                              number_text(sample.value),
                              number_text(chance),
                              above(chance),
-                             above(baseline.between),
+                             above(levels.between),
                              sample.first_swap < 0 ? "" : fmt::format("{}", sample.first_swap),
                              fmt::format("{}", sample.label_flips),
                              fmt::format("{}", sample.evaluations),

@@ -10,7 +10,7 @@
 namespace holdfast {
 
 std::string samples_header();
-std::string sample_lines(const GridRow& row, const CellResult& result, const Baseline& baseline);
+std::string sample_lines(const GridRow& row, const CellResult& result, const Levels& levels);
 
 // A row with its maps folded.
 struct FoldedRow {

@@ -32,7 +32,7 @@ Json metric_json(const std::string& call, const CellResult& result, const Schema
                  std::uint64_t seed) {
   const auto metric = metrics().make(call);
   const MapBatch clean = fold_maps(result.original_maps, schema), moved = fold_maps(result.moved_maps, schema);
-  const Baseline levels = baseline(*metric, clean, labels, {.seed = seed});
+  const Levels levels = compute_levels(*metric, clean, labels, {.seed = seed});
   const Assessment assessment = assess(*metric, clean, moved, levels, seed);
   return {{"name", assessment.metric},
           {"values", assessment.values},

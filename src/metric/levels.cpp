@@ -104,10 +104,10 @@ MapView MapBatch::operator[](std::int64_t sample) const {
   return {std::span(values).subspan(static_cast<std::size_t>(sample) * features, features), *schema};
 }
 
-Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const std::int64_t> labels,
-                  const BetweenOptions& options) {
+Levels compute_levels(const Metric& metric, const MapBatch& clean, std::span<const std::int64_t> labels,
+                      const BetweenOptions& options) {
   HOLDFAST_CHECK(labels.empty() || static_cast<std::int64_t>(labels.size()) == clean.count);
-  Baseline result;
+  Levels result;
   for (std::int64_t i = 0; i < clean.count; ++i) {
     if (const auto chance = metric.chance(clean[i])) result.chance.push_back(*chance);
   }
@@ -126,7 +126,7 @@ Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const s
   return result;
 }
 
-Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Baseline& baseline,
+Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Levels& levels,
                   std::uint64_t seed) {
   HOLDFAST_CHECK(clean.count == perturbed.count);
   Assessment result{.metric = metric.name()};
@@ -134,23 +134,23 @@ Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& p
   for (std::int64_t i = 0; i < clean.count; ++i) {
     const double value = metric.compare(clean[i], perturbed[i]);
     result.values.push_back(value);
-    specific.add(above_level(value, baseline.between, metric.perfect()));
-    if (baseline.chance.empty()) continue;
-    chance.add(baseline.chance[static_cast<std::size_t>(i)]);
-    adjusted.add(above_level(value, baseline.chance[static_cast<std::size_t>(i)], metric.perfect()));
+    specific.add(above_level(value, levels.between, metric.perfect()));
+    if (levels.chance.empty()) continue;
+    chance.add(levels.chance[static_cast<std::size_t>(i)]);
+    adjusted.add(above_level(value, levels.chance[static_cast<std::size_t>(i)], metric.perfect()));
   }
   result.value =
       mean_interval(result.values, seed, std::min(metric.floor(), metric.perfect()), std::max(metric.floor(), metric.perfect()));
   result.chance = chance.value();
   result.adjusted = adjusted.value();
   result.specific = specific.value();
-  result.between = if_defined(baseline.between);
-  result.between_same_class = if_defined(baseline.between_same_class);
-  result.distinct_top_sets = baseline.distinct_top_sets;
-  result.tied_share = baseline.tied_share;
+  result.between = if_defined(levels.between);
+  result.between_same_class = if_defined(levels.between_same_class);
+  result.distinct_top_sets = levels.distinct_top_sets;
+  result.tied_share = levels.tied_share;
   result.tied_perturbed = share_of_tied(metric, perturbed);
   result.chance_is_exact = metric.chance_is_exact();
-  result.found = baseline.found;
+  result.found = levels.found;
   result.found_perturbed = mean_found(metric, perturbed);
   return result;
 }

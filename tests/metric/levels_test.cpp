@@ -99,7 +99,7 @@ TEST(MeanInterval, HasTheWidthOfANormalMean) {
 TEST_F(LevelsTest, BetweenIsTheMeanOverAllOrderedPairsOfDifferentSamples) {
   // Top-2 sets {0,1}, {1,2}, {2,3}: neighbours share one of two, the ends nothing.
   const MapBatch maps = batch_of(schema_, {{9, 8, 0, 0}, {0, 9, 8, 0}, {0, 0, 9, 8}});
-  const Baseline level = baseline(*top_2_, maps, {}, {});
+  const Levels level = compute_levels(*top_2_, maps, {}, {});
   EXPECT_DOUBLE_EQ(level.between, (0.5 + 0.5 + 0) / 3);
   EXPECT_TRUE(std::isnan(level.between_same_class));
   EXPECT_EQ(level.distinct_top_sets, 3);
@@ -108,28 +108,28 @@ TEST_F(LevelsTest, BetweenIsTheMeanOverAllOrderedPairsOfDifferentSamples) {
 TEST_F(LevelsTest, BetweenOfOneClassStaysInTheClass) {
   const MapBatch maps = batch_of(schema_, {{9, 8, 0, 0}, {0, 9, 8, 0}, {0, 0, 9, 8}, {0, 9, 8, 0}});
   const std::vector<std::int64_t> labels{1, 0, 1, 0};
-  EXPECT_DOUBLE_EQ(baseline(*top_2_, maps, labels, {}).between_same_class, (0.0 + 1.0) / 2);
+  EXPECT_DOUBLE_EQ(compute_levels(*top_2_, maps, labels, {}).between_same_class, (0.0 + 1.0) / 2);
 }
 
 TEST_F(LevelsTest, BetweenIsUndefinedForOneSample) {
-  EXPECT_TRUE(std::isnan(baseline(*top_2_, batch_of(schema_, {{1, 2, 3, 4}}), {}, {}).between));
+  EXPECT_TRUE(std::isnan(compute_levels(*top_2_, batch_of(schema_, {{1, 2, 3, 4}}), {}, {}).between));
 }
 
 TEST_F(LevelsTest, BetweenOnSampledPairsIsCloseToAllPairsAndKeyedBySeed) {
   RandomStream stream(5, "test");
   MapBatch maps{.count = 120, .schema = &schema_};
   for (int i = 0; i < 480; ++i) maps.values.push_back(stream.uniform());
-  const double all = baseline(*top_2_, maps, {}, {.pairs = 120 * 119}).between;
-  const double some = baseline(*top_2_, maps, {}, {.pairs = 3000, .seed = 1}).between;
+  const double all = compute_levels(*top_2_, maps, {}, {.pairs = 120 * 119}).between;
+  const double some = compute_levels(*top_2_, maps, {}, {.pairs = 3000, .seed = 1}).between;
   EXPECT_NEAR(some, all, 0.03);
-  EXPECT_EQ(some, baseline(*top_2_, maps, {}, {.pairs = 3000, .seed = 1}).between);
-  EXPECT_NE(some, baseline(*top_2_, maps, {}, {.pairs = 3000, .seed = 2}).between);
+  EXPECT_EQ(some, compute_levels(*top_2_, maps, {}, {.pairs = 3000, .seed = 1}).between);
+  EXPECT_NE(some, compute_levels(*top_2_, maps, {}, {.pairs = 3000, .seed = 2}).between);
 }
 
 // An explanation that is the same for every input is trivially robust, and the levels say so.
 TEST_F(LevelsTest, IdenticalMapsHaveBetweenOneAndNoSpecificValue) {
   const MapBatch maps = batch_of(schema_, {{4, 3, 2, 1}, {4, 3, 2, 1}, {8, 6, 4, 2}});
-  const Baseline level = baseline(*top_2_, maps, {}, {});
+  const Levels level = compute_levels(*top_2_, maps, {}, {});
   EXPECT_EQ(level.between, 1);
   EXPECT_EQ(level.distinct_top_sets, 1);
   const Assessment result = assess(*top_2_, maps, maps, level, 0);
@@ -145,7 +145,7 @@ TEST_F(LevelsTest, IdenticalMapsHaveBetweenOneAndNoSpecificValue) {
 TEST_F(LevelsTest, AdjustedAndSpecificAreMeansOverSamples) {
   const MapBatch clean = batch_of(schema_, {{9, 8, 0, 0}, {0, 9, 8, 0}, {0, 0, 9, 8}});
   const MapBatch moved = batch_of(schema_, {{9, 8, 0, 0}, {9, 8, 0, 0}, {9, 8, 0, 0}});  // values 1, 1/2, 0
-  const Assessment result = assess(*top_2_, clean, moved, baseline(*top_2_, clean, {}, {}), 0);
+  const Assessment result = assess(*top_2_, clean, moved, compute_levels(*top_2_, clean, {}, {}), 0);
   EXPECT_EQ(result.values, (std::vector<double>{1, 0.5, 0}));
   EXPECT_DOUBLE_EQ(result.chance.value(), 0.5);
   EXPECT_DOUBLE_EQ(result.adjusted.value(), (1.0 + 0.0 - 1.0) / 3);
@@ -156,19 +156,19 @@ TEST_F(LevelsTest, AdjustedAndSpecificAreMeansOverSamples) {
 TEST_F(LevelsTest, WhereChanceIsOneNothingIsAdjusted) {
   const auto top_4 = metrics().make("top_k(k=4)");
   const MapBatch maps = batch_of(schema_, {{4, 3, 2, 1}, {1, 2, 3, 4}});
-  const Assessment result = assess(*top_4, maps, maps, baseline(*top_4, maps, {}, {}), 0);
+  const Assessment result = assess(*top_4, maps, maps, compute_levels(*top_4, maps, {}, {}), 0);
   EXPECT_EQ(result.chance, 1.0);
   EXPECT_FALSE(result.adjusted.has_value());
 }
 
 TEST_F(LevelsTest, TiedShareCountsMapsWhoseLastOneInEqualsTheFirstOneOut) {
   const MapBatch maps = batch_of(schema_, {{4, 3, 2, 1}, {4, 3, 3, 1}, {0, 0, 0, 0}, {4, 4, 1, 0}});
-  EXPECT_DOUBLE_EQ(baseline(*top_2_, maps, {}, {}).tied_share, 0.5);
+  EXPECT_DOUBLE_EQ(compute_levels(*top_2_, maps, {}, {}).tied_share, 0.5);
 }
 
 TEST_F(LevelsTest, TiesOfThePerturbedMapsAreCountedToo) {
   const MapBatch clean = batch_of(schema_, {{4, 3, 2, 1}, {1, 2, 3, 4}}), moved = batch_of(schema_, {{1, 1, 1, 1}, {1, 2, 3, 4}});
-  const Assessment result = assess(*top_2_, clean, moved, baseline(*top_2_, clean, {}, {}), 0);
+  const Assessment result = assess(*top_2_, clean, moved, compute_levels(*top_2_, clean, {}, {}), 0);
   EXPECT_EQ(result.tied_share, 0);
   EXPECT_EQ(result.tied_perturbed, 0.5);
   EXPECT_EQ(to_json(result)["tied_perturbed"], 0.5);
@@ -183,7 +183,7 @@ TEST_F(LevelsTest, ProportionalMapsAreIdenticalUpToRounding) {
   }
   const MapBatch maps = batch_of(schema_, rows);
   const MapBatch moved = batch_of(schema_, std::vector<std::vector<double>>(5, {0.3, 2.1, 0.6, 0.9}));
-  const Assessment result = assess(*cosine, maps, moved, baseline(*cosine, maps, {}, {}), 0);
+  const Assessment result = assess(*cosine, maps, moved, compute_levels(*cosine, maps, {}, {}), 0);
   EXPECT_NEAR(result.between.value(), 1, 1e-12);
   EXPECT_FALSE(result.specific.has_value());
   EXPECT_NEAR(result.value.low, 1 - (1 - std::pow(0.025, 1.0 / 5)) * (1 - cosine->floor()), 1e-9);
@@ -193,7 +193,7 @@ TEST_F(LevelsTest, DistancesAreAdjustedTowardsZero) {
   const auto metric = metrics().make("lens_distance(k=2,w=0)");
   const MapBatch clean = batch_of(schema_, {{9, 8, 0, 0}, {0, 9, 8, 0}, {0, 0, 9, 8}});
   const MapBatch moved = batch_of(schema_, {{9, 8, 0, 0}, {9, 8, 0, 0}, {9, 8, 0, 0}});  // distances 0, 1, 2
-  const Assessment result = assess(*metric, clean, moved, baseline(*metric, clean, {}, {}), 0);
+  const Assessment result = assess(*metric, clean, moved, compute_levels(*metric, clean, {}, {}), 0);
   EXPECT_EQ(result.values, (std::vector<double>{0, 1, 2}));
   EXPECT_DOUBLE_EQ(result.chance.value(), 1);
   EXPECT_DOUBLE_EQ(result.adjusted.value(), (1.0 + 0.0 - 1.0) / 3) << "1: nothing moved, 0: as far as a random map";
@@ -205,7 +205,7 @@ TEST_F(LevelsTest, DistancesAreAdjustedTowardsZero) {
 TEST_F(LevelsTest, UndefinedValuesAreLeftOutAndCounted) {
   const auto metric = metrics().make("kendall");
   const MapBatch clean = batch_of(schema_, {{1, 2, 3, 4}, {5, 5, 5, 5}, {4, 3, 2, 1}});
-  const Assessment result = assess(*metric, clean, clean, baseline(*metric, clean, {}, {}), 0);
+  const Assessment result = assess(*metric, clean, clean, compute_levels(*metric, clean, {}, {}), 0);
   EXPECT_EQ(result.value.count, 2);
   EXPECT_EQ(result.value.mean, 1);
   EXPECT_EQ(result.between.value(), -1) << "the constant map is in no pair that counts";
@@ -217,17 +217,17 @@ TEST_F(LevelsTest, UndefinedValuesAreLeftOutAndCounted) {
 TEST_F(LevelsTest, DiverseSetsReportHowManyWereFound) {
   const auto metric = metrics().make("top_k_div(k=3,diversity=1)");
   const MapBatch clean = batch_of(schema_, {{0, 9, 1, 8}, {0, 9, 0, 0}}), moved = batch_of(schema_, {{9, 0, 0, 8}, {9, 0, 1, 2}});
-  const Assessment result = assess(*metric, clean, moved, baseline(*metric, clean, {}, {}), 0);
+  const Assessment result = assess(*metric, clean, moved, compute_levels(*metric, clean, {}, {}), 0);
   EXPECT_EQ(result.found.value(), 2);
   EXPECT_EQ(result.found_perturbed.value(), 2);
   EXPECT_FALSE(result.chance_is_exact);
   EXPECT_EQ(to_json(result)["found"], 2.0);
-  EXPECT_TRUE(to_json(assess(*top_2_, clean, moved, baseline(*top_2_, clean, {}, {}), 0))["found"].is_null());
+  EXPECT_TRUE(to_json(assess(*top_2_, clean, moved, compute_levels(*top_2_, clean, {}, {}), 0))["found"].is_null());
 }
 
 TEST_F(LevelsTest, JsonHasTheKeysThatScriptsRead) {
   const MapBatch maps = batch_of(schema_, {{4, 3, 2, 1}, {1, 2, 3, 4}});
-  const Json json = to_json(assess(*top_2_, maps, maps, baseline(*top_2_, maps, {}, {}), 0));
+  const Json json = to_json(assess(*top_2_, maps, maps, compute_levels(*top_2_, maps, {}, {}), 0));
   for (const char* key :
        {"name", "mean", "low", "high", "median", "undefined", "chance", "adjusted", "between", "between_same_class", "specific",
         "distinct_top_sets", "tied_share", "tied_perturbed", "found", "found_perturbed", "values"}) {

@@ -50,8 +50,8 @@ struct BetweenOptions {
   std::uint64_t seed = 0;
 };
 
-// What does not depend on the attack: computed once for the clean maps of a model and explainer.
-struct Baseline {
+// The levels do not depend on the attack. They are computed once for the clean maps of a model and explainer.
+struct Levels {
   std::vector<double> chance;          // per sample; empty when the metric has none
   double between = 0;                  // mean over pairs of different samples; NaN when fewer than two samples
   double between_same_class = 0;       // ... of different samples of one class; NaN when there are none or no labels
@@ -60,8 +60,8 @@ struct Baseline {
   std::optional<double> found;         // mean number of positions in a clean top set, where it may be below k (diverse sets)
 };
 // `labels` may be empty.
-Baseline baseline(const Metric& metric, const MapBatch& clean, std::span<const std::int64_t> labels,
-                  const BetweenOptions& options);
+Levels compute_levels(const Metric& metric, const MapBatch& clean, std::span<const std::int64_t> labels,
+                      const BetweenOptions& options);
 
 struct Assessment {
   std::string metric;
@@ -73,7 +73,7 @@ struct Assessment {
   bool chance_is_exact = true;                   // false: sampled
   std::optional<double> found, found_perturbed;  // mean number of positions in the clean and in the perturbed top sets
 };
-Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Baseline& baseline,
+Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Levels& levels,
                   std::uint64_t seed);
 
 // Says so in the log where ties at the k-th value decide: there the order of the features does, not the model.

@@ -114,7 +114,7 @@ Json levels_json(const Attacked& cell, std::uint64_t seed) {
   const MapBatch clean = fold_maps(explained.maps, data.schema);
   const bool large = data.schema.layout.features() > 10000;
   for (const std::string& name : cell.measures) {
-    const Baseline base = baseline(*metrics().make(name), clean, {}, {.pairs = large ? 45 : 300, .seed = seed});
+    const holdfast::Levels base = compute_levels(*metrics().make(name), clean, {}, {.pairs = large ? 45 : 300, .seed = seed});
     json[name] = {{"chance", base.chance.empty() ? kNone : defined_mean(base.chance)}, {"between", base.between}};
   }
   return json;

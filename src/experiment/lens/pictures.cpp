@@ -230,7 +230,7 @@ class Pictures final : public Experiment {
       Value value = over_seeds({each}, context.seed);
       value.published = row.published;
       value.chance = defined_mean(chances);
-      const Baseline base = baseline(*metric, clean, {}, {.seed = context.seed});
+      const holdfast::Levels base = compute_levels(*metric, clean, {}, {.seed = context.seed});
       if (!std::isnan(base.between)) value.between = base.between;
       all.push_back(value);
     }
