@@ -1,49 +1,67 @@
-# make demo    sets up, builds, trains and audits small models on embedded data, and says where the report is
-# make test    sets up, builds, runs every test
-# make golden  every command's values against the stored ones, experiments at quick scale too: docs in tests/golden/README.md
-# make bench   the benchmarks: each asserts its results before it reports a ratio
-# make lint    formatting, static checks on changed files, ruff, the order of the stages
-# make install PREFIX=/usr/local
-# make fuzz    every fuzz target for FUZZ_SECONDS (60)
+# make           sets up and builds the program, build/holdfast
+# make demo      the same, then trains and audits small models on embedded data and says where the report is
+# make python    sets up and builds the program and the Python package
+# make test      sets up, builds everything, runs every test
+# make sanitize  the C++ tests, torch included, in a debug build under the address sanitizer
+# make golden    every command's values against the stored ones, experiments at quick scale too: tests/golden/README.md
+# make bench     the benchmarks: each asserts its results before it reports a ratio
+# make lint      formatting, static checks on changed files, ruff, the order of the stages, type names
+# make install   PREFIX=/usr/local
+# make fuzz      every fuzz target for FUZZ_SECONDS (60)
+# make clean     removes the build folders
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 BASE ?= HEAD~1
 
-.PHONY: all setup setup-test build demo test asan golden bench lint install fuzz clean
+.PHONY: all setup setup-python setup-test build demo python test release asan sanitize golden bench lint install fuzz clean
 
 all: build
 
 setup:
 	@tools/setup.sh
 
+setup-python:
+	@tools/setup.sh python
+
 setup-test:
 	@tools/setup.sh test
 
 build: setup
-	@tools/build.sh release $(JOBS)
+	@tools/build.sh program $(JOBS)
 
 demo: build
 	@tools/demo.sh
 
+python: setup-python
+	@tools/build.sh python $(JOBS)
+
+release: setup-test
+	@tools/build.sh release $(JOBS)
+
 # The torch-free parts under the sanitizers first; the summary of the whole suite comes last.
-test: setup-test build asan
+test: release asan
 	@ctest --preset release -j $(JOBS)
 
-asan: setup
+asan: setup-test
 	@tools/build.sh asan $(JOBS)
 	@ctest --preset asan -j $(JOBS) --quiet
 
-golden: setup-test build
+sanitize: setup-test
+	@tools/build.sh sanitize $(JOBS)
+	@ctest --preset sanitize -j $(JOBS)
+
+golden: setup-test python
 	@.venv/bin/python tests/golden/golden.py check --full
 
-bench: setup
+bench: setup-test
 	@tools/build.sh bench $(JOBS)
 	@tools/bench.sh
 
 lint:
 	@tools/setup.sh lint
+	@HOLDFAST_WERROR=ON tools/build.sh lint $(JOBS)
 	@tools/lint.sh $(BASE)
 
 install: build
@@ -55,4 +73,4 @@ fuzz:
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
 clean:
-	rm -rf build build-debug build-asan build-fuzz
+	rm -rf build build-debug build-asan build-sanitize build-fuzz build-lint build-wheel

@@ -39,13 +39,17 @@ set(holdfast_lighter_torch $<$<AND:$<CONFIG:Release>,$<VERSION_LESS:$<CXX_COMPIL
 # Six sources at a time: to take up the precompiled header costs two seconds, more than most files themselves. Hence names in
 # anonymous namespaces must differ within a stage: kTopKInfo, not kInfo.
 function(holdfast_together target)
+  if(NOT HOLDFAST_UNITY)
+    return()
+  endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
 endfunction()
 
 function(holdfast_settings target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Werror -Wno-missing-field-initializers)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast $<$<BOOL:${HOLDFAST_WERROR}>:-Werror>
+                         -Wno-missing-field-initializers)
   # GCC's precompiled headers and ccache both need this to agree on what was included.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   endif()
   if(HOLDFAST_SANITIZE)

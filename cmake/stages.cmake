@@ -1,4 +1,4 @@
-# A stage is a folder below src/: all its .cpp files, and those one folder down, made into one or two static libraries.
+# A stage is a folder below src/: all its .cpp files, and those one and two folders down, made into one or two static libraries.
 #   holdfast_<stage>_plain   the sources that need no torch
 #   holdfast_<stage>         the others
 # A stage links the stages before it, so the folders' order is the program's order.
@@ -17,7 +17,7 @@ endfunction()
 # holdfast_stage(data PLAIN a.cpp ...)   all sources use torch but these
 function(holdfast_stage stage)
   cmake_parse_arguments(ARG "" "" "PLAIN;TORCH" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp */*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp */*.cpp */*/*.cpp)
   if("TORCH" IN_LIST ARGN)
     set(torch_sources ${ARG_TORCH})
     set(plain_sources ${sources})
@@ -52,11 +52,11 @@ function(holdfast_stage stage)
   set_property(GLOBAL PROPERTY HOLDFAST_UP_TO_${stage} ${earlier} ${own})
 endfunction()
 
-# Tests of a stage: tests/<stage>/*_test.cpp, in one program without torch and one with it.
+# Tests of a stage: tests/<stage>/*_test.cpp and those one folder down, in one program without torch and one with it.
 # TORCH lists those that include a torch header, directly or through ours, or is ALL.
 function(holdfast_tests stage)
   cmake_parse_arguments(ARG "" "" "TORCH" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *_test.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *_test.cpp */*_test.cpp)
   if("${ARG_TORCH}" STREQUAL "ALL")
     set(torch_sources ${sources})
     set(plain_sources "")
@@ -75,7 +75,7 @@ function(holdfast_tests stage)
     holdfast_together(${stage}_plain_tests)
     target_link_libraries(${stage}_plain_tests PRIVATE ${plain_libraries} holdfast_test_main)
     add_test(NAME ${stage}_plain COMMAND ${stage}_plain_tests)
-    set_tests_properties(${stage}_plain PROPERTIES LABELS plain)
+    set_tests_properties(${stage}_plain PROPERTIES LABELS "cpp;plain")
   endif()
   if(torch_sources AND HOLDFAST_WITH_TORCH)
     add_executable(${stage}_tests ${torch_sources})
@@ -86,6 +86,6 @@ function(holdfast_tests stage)
     target_link_libraries(${stage}_tests PRIVATE ${libraries} holdfast_test_main)
     add_test(NAME ${stage} COMMAND ${stage}_tests)
     # Several programs run beside each other: one thread each, and threads that wait sleep. Spinning ones would take minutes.
-    set_tests_properties(${stage} PROPERTIES ENVIRONMENT "OMP_WAIT_POLICY=passive;OMP_NUM_THREADS=1")
+    set_tests_properties(${stage} PROPERTIES LABELS cpp ENVIRONMENT "OMP_WAIT_POLICY=passive;OMP_NUM_THREADS=1")
   endif()
 endfunction()

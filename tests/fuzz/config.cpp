@@ -17,7 +17,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 }  // namespace
 
-void holdfast::fuzz(std::span<const std::byte> input) {
+void holdfast::fuzz_config(std::span<const std::byte> input) {
   const std::string_view text = as_text(input);
   const std::size_t nul = text.find('\0');
   const std::string_view overrides = nul == std::string_view::npos ? std::string_view() : text.substr(nul + 1);

@@ -2,7 +2,7 @@
 
 #include "fuzz.h"
 
-void holdfast::fuzz(std::span<const std::byte> input) {
+void holdfast::fuzz_csv(std::span<const std::byte> input) {
   const std::string_view text = as_text(input);
   const CsvTable table = parse_csv(text, {}, "input");
   require(table.lines.size() == table.rows.size());

@@ -1,8 +1,8 @@
 // What a fuzz target is: one function that takes any bytes. It returns when they are well formed and throws
-// holdfast::Error when they are not; whatever else happens is a bug.
+// holdfast::Error when they are not. Whatever else happens is a bug.
 //
-// Each target is built twice: as fuzz_<name> with libFuzzer (preset `fuzz`), which looks for bugs, and as
-// fuzz_replay_<name> in every build, which runs the corpus as a test.
+// fuzz_csv, say, is defined in csv.cpp and used twice. With libFuzzer it is a program of its own that looks for bugs (preset
+// `fuzz`). In every build it is a part of fuzz_replay, which runs all corpora as one test.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,10 @@
 
 namespace holdfast {
 
-void fuzz(std::span<const std::byte> input);
+// fuzz_targets.inc has one line HOLDFAST_FUZZ_TARGET(csv) for each target; CMakeLists.txt writes it.
+#define HOLDFAST_FUZZ_TARGET(name) void fuzz_##name(std::span<const std::byte> input);
+#include "fuzz_targets.inc"
+#undef HOLDFAST_FUZZ_TARGET
 
 // For properties of what was accepted: reading back what is written, say.
 inline void require(bool holds) {

@@ -1,7 +1,7 @@
 #include "fuzz.h"
 #include "holdfast/core/image.h"
 
-void holdfast::fuzz(std::span<const std::byte> input) {
+void holdfast::fuzz_jpeg(std::span<const std::byte> input) {
   const Image image = decode_jpeg(input, "input");
   require(image.pixels.size() == static_cast<std::size_t>(image.height * image.width * image.channels));
   if (image.pixels.size() > 4096) return;

@@ -2,7 +2,7 @@
 
 #include "fuzz.h"
 
-void holdfast::fuzz(std::span<const std::byte> input) {
+void holdfast::fuzz_method(std::span<const std::byte> input) {
   static const MethodInfo kInfo{.name = "er",
                                 .summary = "an example",
                                 .options = {{"steps", 100, at_least(1), "iterations"},

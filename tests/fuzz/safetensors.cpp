@@ -2,7 +2,7 @@
 
 #include "fuzz.h"
 
-void holdfast::fuzz(std::span<const std::byte> input) {
+void holdfast::fuzz_safetensors(std::span<const std::byte> input) {
   const TensorFile file = parse_safetensors(input, "input");
   const TensorFile again = parse_safetensors(format_safetensors(file), "written");
   require(again.arrays.size() == file.arrays.size() && again.metadata.size() == file.metadata.size());

@@ -2,7 +2,7 @@
 
 #include "fuzz.h"
 
-void holdfast::fuzz(std::span<const std::byte> input) {
+void holdfast::fuzz_tar(std::span<const std::byte> input) {
   for (const TarMember& member : parse_tar(input, "input")) {
     // The contents lie inside the archive.
     if (member.data.empty()) continue;

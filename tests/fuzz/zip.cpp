@@ -2,6 +2,6 @@
 
 #include "fuzz.h"
 
-void holdfast::fuzz(std::span<const std::byte> input) {
+void holdfast::fuzz_zip(std::span<const std::byte> input) {
   for (const ZipMember& member : parse_zip(input, "input")) require(extract(input, member, "input").size() == member.size);
 }
