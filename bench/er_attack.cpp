@@ -137,23 +137,24 @@ bool run(const Subject& subject) {
   const auto explainer = explainers().make("saliency");
   const auto metric = metrics().make(fmt::format("top_k(k={})", subject.top));
   const auto attack = attacks().make(fmt::format("er(steps={})", subject.steps));
-  const ThreatModel threat = ThreatModel::make(Norm::kL2, subject.epsilon, std::nullopt, subject.schema);
+  const ThreatModel threat = ThreatModel::make({.epsilons = {subject.epsilon}}, subject.schema);
   AttackTask task{.model = *model,
                   .explainer = *explainer,
                   .metric = *metric,
                   .threat = threat,
-                  .schema = subject.schema,
-                  .inputs = subject.inputs,
-                  .targets = predicted_class(subject.logits(subject.inputs)),
-                  .sample_ids = at::arange(subject.inputs.size(0), at::kLong)};
-  Bare bare{subject, task.targets.unsqueeze(1)};
+                  .samples = {.inputs = subject.inputs,
+                              .targets = predicted_class(subject.logits(subject.inputs)),
+                              .ids = at::arange(subject.inputs.size(0), at::kLong),
+                              .schema = share_schema(subject.schema)}};
+  Bare bare{subject, task.samples.targets.unsqueeze(1)};
   bare.set_objective();
   task.select = Select::kLast;
   check_same(subject, attack->run(task), bare.walk());
 
   // Beside its steps a run explains three times: the clean input, and what it returns. That is not part of an iteration.
   task.select = Select::kWorst;
-  const ExplainTask clean{.model = *model, .inputs = task.inputs, .targets = task.targets, .sample_ids = task.sample_ids};
+  const ExplainTask clean{.model = *model,
+                          .samples = {.inputs = task.samples.inputs, .targets = task.samples.targets, .ids = task.samples.ids}};
   std::vector<double> ours, around, theirs;
   for (int round = 0; round < subject.rounds; ++round) {
     ours.push_back(thread_seconds([&] { (void)attack->run(task); }));

@@ -32,14 +32,14 @@ at::Tensor image() {
 
 // Four steps, one gradient at a time.
 void check(const ExplainTask& task) {
-  at::Tensor sum = at::zeros_like(task.inputs);
+  at::Tensor sum = at::zeros_like(task.samples.inputs);
   for (int k = 1; k <= 4; ++k) {
-    const at::Tensor z = (task.inputs * (k / 4.0)).requires_grad_();
-    const at::Tensor p = at::softmax(task.model.logits(z), 1).gather(1, task.targets.unsqueeze(1)).sum();
+    const at::Tensor z = (task.samples.inputs * (k / 4.0)).requires_grad_();
+    const at::Tensor p = at::softmax(task.model.logits(z), 1).gather(1, task.samples.targets.unsqueeze(1)).sum();
     sum += torch::autograd::grad({p}, {z})[0] / 4;
   }
   const Explanation found = explainers().make("integrated_gradients(steps=4)")->attribute(task);
-  const at::Tensor expected = task.inputs * sum;
+  const at::Tensor expected = task.samples.inputs * sum;
   const double apart = (found.maps * found.log_scale.exp().view({1, 1, 1, 1}) - expected).abs().max().item<double>();
   HOLDFAST_CHECK(apart <= 1e-4 * expected.abs().max().item<double>());
 }
@@ -47,10 +47,10 @@ void check(const ExplainTask& task) {
 int run(const std::string& what, int steps, std::int64_t bound) {
   const auto architecture = architectures().make("squeezenet1_0");
   const auto model = make_model(architecture->build(1), architecture->layout());
-  ExplainTask task{.model = *model, .inputs = image(), .targets = {}, .sample_ids = at::zeros({1}, at::kLong)};
+  ExplainTask task{.model = *model, .samples = {.inputs = image(), .ids = at::zeros({1}, at::kLong)}};
   {
     const at::NoGradGuard no_graph;
-    task.targets = predicted_class(model->logits(task.inputs));
+    task.samples.targets = predicted_class(model->logits(task.samples.inputs));
   }
   check(task);
   task.memory = bound;
@@ -58,7 +58,7 @@ int run(const std::string& what, int steps, std::int64_t bound) {
   const auto explainer = explainers().make(fmt::format("integrated_gradients(steps={})", steps));
   const bool pullback = what == "pullback";
   if (pullback) {
-    (void)explainer->linearize(task)->pullback(at::ones_like(task.inputs));
+    (void)explainer->linearize(task)->pullback(at::ones_like(task.samples.inputs));
   } else {
     (void)explainer->attribute(task);
   }

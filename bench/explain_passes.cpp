@@ -104,7 +104,8 @@ bool compare(const Subject& subject, const std::string& call, std::int64_t steps
     targets = predicted_class(model->logits(subject.inputs));
   }
   const ExplainTask task{
-      .model = *model, .inputs = subject.inputs, .targets = targets, .sample_ids = at::arange(subject.inputs.size(0), at::kLong)};
+      .model = *model,
+      .samples = {.inputs = subject.inputs, .targets = targets, .ids = at::arange(subject.inputs.size(0), at::kLong)}};
   std::int64_t rows = subject.inputs.size(0);
   double quickest = 1e30;
   for (std::int64_t some = 16; steps > 0 && some <= 16384 && some <= subject.inputs.size(0) * steps; some *= 2) {

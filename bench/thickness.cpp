@@ -100,10 +100,10 @@ int run() {
   const auto task = [&](std::int64_t begin, std::int64_t end) {
     return MeasureTask{.model = *model,
                        .explainer = *explainer,
-                       .schema = schema,
-                       .inputs = inputs.slice(0, begin, end),
-                       .targets = targets.slice(0, begin, end),
-                       .sample_ids = at::arange(begin, end, at::kLong),
+                       .samples = {.inputs = inputs.slice(0, begin, end),
+                                   .targets = targets.slice(0, begin, end),
+                                   .ids = at::arange(begin, end, at::kLong),
+                                   .schema = share_schema(schema)},
                        .epsilon = kEpsilon};
   };
 
@@ -112,7 +112,7 @@ int run() {
   checked.endpoints = inputs.slice(0, 0, kChecked).unsqueeze(1) + normal({kChecked, kEndpoints, kFeatures}, 5, 0.3);
   const std::vector<double> ours_given = measures().make(fmt::format("thickness(k={},from=given)", kTop))->run(checked).values;
   const std::vector<double> plain =
-      plain_thickness(mlp, checked.inputs, targets.slice(0, 0, kChecked).unsqueeze(1), checked.endpoints);
+      plain_thickness(mlp, checked.samples.inputs, targets.slice(0, 0, kChecked).unsqueeze(1), checked.endpoints);
   double apart = 0, below_one = 0;
   for (std::size_t b = 0; b < plain.size(); ++b) {
     apart = std::max(apart, std::abs(plain[b] - ours_given[b]));

@@ -5,19 +5,10 @@ namespace holdfast::python {
 
 ExplainedBatch explain(const Question& question, const std::string& explainer_call) {
   const std::unique_ptr<Explainer> explainer = explainers().make(explainer_call);
-  const Subject subject = examine(question);
-  with_advice(question, [&] { explainer->check(*subject.model); });
-  ExplainedBatch batch = explain_all({.model = *subject.model,
-                                      .explainer = *explainer,
-                                      .schema = subject.schema,
-                                      .inputs = subject.inputs,
-                                      .targets = subject.targets,
-                                      .sample_ids = subject.ids,
-                                      .seed = question.seed,
-                                      .baseline = subject.baseline,
-                                      .background = subject.background,
-                                      .first_logits = subject.first_logits},
-                                     tiles_of(question, subject.schema.layout));
+  const auto [subject, first_logits] = examine(question);
+  with_advice(question, [&, &model = *subject.model] { explainer->check(model); });
+  ExplainedBatch batch = explain_all(*explainer, {.model = *subject.model, .samples = subject.samples, .seed = question.seed},
+                                     tiles_of(question, subject.samples.layout()), /*progress=*/nullptr, first_logits);
   batch.maps = scaled_maps(batch.maps, batch.log_scale);
   return batch;
 }

@@ -50,8 +50,8 @@ std::vector<Compared> compared_alone(const std::vector<std::unique_ptr<Metric>>&
 }  // namespace
 
 std::vector<Compared> measure(const at::Tensor& original, const at::Tensor& perturbed, const std::vector<std::string>& calls,
-                              const std::optional<Schema>& given, const std::optional<at::Tensor>& labels, std::uint64_t seed,
-                              bool levels) {
+                              const std::shared_ptr<const Schema>& given, const std::optional<at::Tensor>& labels,
+                              std::uint64_t seed, bool levels) {
   std::vector<std::unique_ptr<Metric>> chosen;
   for (const std::string& call : calls) chosen.push_back(metrics().make(call));
   const at::Tensor first = checked_maps(original, "original"), second = checked_maps(perturbed, "perturbed");
@@ -59,7 +59,8 @@ std::vector<Compared> measure(const at::Tensor& original, const at::Tensor& pert
     input_error("the original maps have shape {}, but the perturbed ones have shape {}", to_string(first.sizes().vec()),
                 to_string(second.sizes().vec()));
   }
-  const Schema schema = schema_for(given, nullptr, first, "original");
+  const std::shared_ptr<const Schema> shared = schema_for(given, nullptr, first, "original");
+  const Schema& schema = *shared;
   for (const std::unique_ptr<Metric>& metric : chosen) metric->check(schema);
   if (!levels) return compared_alone(chosen, first, second, schema);
   std::vector<std::int64_t> classes;

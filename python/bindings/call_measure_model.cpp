@@ -10,25 +10,20 @@ std::vector<Measured> measure_model(const Question& question, const MeasureChoic
   std::vector<std::unique_ptr<Measure>> chosen;
   for (const std::string& call : choice.measures) chosen.push_back(measures().make(call));
   const std::unique_ptr<Explainer> explainer = explainers().make(choice.explainer);
-  const Subject subject = examine(question);
-  if (PythonModel* function = python_model(question)) function->look_twice(subject.inputs);
-  const MeasureJob job{.model = *subject.model,
-                       .explainer = *explainer,
-                       .schema = subject.schema,
-                       .inputs = subject.inputs,
-                       .targets = subject.targets,
-                       .sample_ids = subject.ids,
-                       .seed = question.seed,
-                       .epsilon = choice.epsilon,
-                       .endpoints = choice.endpoints ? checked_batch(*choice.endpoints, "endpoints") : at::Tensor(),
-                       .baseline = subject.baseline,
-                       .background = subject.background};
+  const Subject subject = examine(question).subject;
+  if (PythonModel* function = python_model(question)) function->look_twice(subject.samples.inputs);
+  const MeasureTask task{.model = *subject.model,
+                         .explainer = *explainer,
+                         .samples = subject.samples,
+                         .seed = question.seed,
+                         .epsilon = choice.epsilon,
+                         .endpoints = choice.endpoints ? checked_batch(*choice.endpoints, "endpoints") : at::Tensor()};
   for (const std::unique_ptr<Measure>& measure : chosen) {
-    with_advice(question, [&] { check_measure(*measure, job); });
+    with_advice(question, [&] { check_measure(*measure, task); });
   }
   std::vector<Measured> results;
   for (const std::unique_ptr<Measure>& measure : chosen) {
-    const Measurement found = measure_all(*measure, job, tiles_of(question, subject.schema.layout));
+    const Measurement found = measure_all(*measure, task, tiles_of(question, subject.samples.layout()));
     Json summary = to_json(*measure, found, question.seed);
     summary.erase("values");
     summary.erase("parts");

@@ -2,6 +2,8 @@
 // run without the interpreter lock.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,7 +11,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "holdfast/attack/norm.h"
 #include "holdfast/experiment/explain_all.h"
 #include "subject.h"
 
@@ -18,30 +19,17 @@ namespace holdfast::python {
 // Maps in true units, as `holdfast explain` writes them.
 ExplainedBatch explain(const Question& question, const std::string& explainer);
 
-struct ThreatChoice {
-  std::string norm = "l2";
-  double epsilon = 1;
-  std::optional<std::pair<double, double>> box;
-  bool valid = false;
-  std::string sides = "both";
-  bool negative_weights = false;
-  std::optional<double> tolerance;
-};
-
 struct AttackChoice {
   std::string attack, explainer, metric;
-  ThreatChoice threat;
+  Threat threat;
   std::string select = "worst";
   bool trace = false;
 };
 
-// One value a sample in every tensor.
 struct Attacked {
   at::Tensor perturbed, original_maps, perturbed_maps;  // [B, sample...]; maps in true units
   at::Tensor logits, perturbed_logits;                  // [B, classes]
-  at::Tensor targets, prediction, prediction_after;
-  at::Tensor norm, value, margin, clean_margin, first_swap, label_flips, evaluations, iteration, projections, non_finite,
-      no_gradient, late_gain;
+  std::map<std::string, at::Tensor> columns;            // [B] each: every number of SampleOutcome by its name
   std::vector<std::string> component;
   std::vector<std::vector<double>> trace;
   std::string metric, attack, explainer;  // canonical names
@@ -58,8 +46,8 @@ struct Compared {
 };
 // Without levels: name, mean, count and undefined only.
 std::vector<Compared> measure(const at::Tensor& original, const at::Tensor& perturbed, const std::vector<std::string>& metrics,
-                              const std::optional<Schema>& schema, const std::optional<at::Tensor>& labels, std::uint64_t seed,
-                              bool levels);
+                              const std::shared_ptr<const Schema>& schema, const std::optional<at::Tensor>& labels,
+                              std::uint64_t seed, bool levels);
 
 struct MeasureChoice {
   std::vector<std::string> measures;

@@ -51,7 +51,7 @@ void bind_model(py::module_& module) {
 }
 
 void bind_schema(py::module_& module) {
-  py::class_<Schema>(module, "Schema")
+  py::class_<Schema, std::shared_ptr<Schema>>(module, "Schema")
       .def(py::init([](const std::string& text, const std::string& where) {
              return schema_from_json(parse_json(text, where), where);
            }),
@@ -73,15 +73,17 @@ void bind_explain(py::module_& module) {
 }
 
 void bind_attack(py::module_& module) {
-  py::class_<ThreatChoice>(module, "ThreatChoice")
-      .def(py::init<>())
-      .def_readwrite("norm", &ThreatChoice::norm)
-      .def_readwrite("epsilon", &ThreatChoice::epsilon)
-      .def_readwrite("box", &ThreatChoice::box)
-      .def_readwrite("valid", &ThreatChoice::valid)
-      .def_readwrite("sides", &ThreatChoice::sides)
-      .def_readwrite("negative_weights", &ThreatChoice::negative_weights)
-      .def_readwrite("tolerance", &ThreatChoice::tolerance);
+  py::class_<Threat> threat(module, "Threat");
+  threat.def(py::init<>());
+  for_each_option([&]<class Value>(const char* name, Value Threat::*member, const char* help) {
+    if constexpr (std::is_enum_v<Value>) {
+      threat.def_property(
+          name, [member](const Threat& own) { return to_string(own.*member); },
+          [name](Threat& own, const std::string& text) { set_option(own, name, text, name); }, help);
+    } else {
+      threat.def_readwrite(name, member, help);
+    }
+  });
   py::class_<AttackChoice>(module, "AttackChoice")
       .def(py::init<>())
       .def_readwrite("attack", &AttackChoice::attack)
@@ -96,21 +98,7 @@ void bind_attack(py::module_& module) {
       .def_readonly("perturbed_maps", &Attacked::perturbed_maps)
       .def_readonly("logits", &Attacked::logits)
       .def_readonly("perturbed_logits", &Attacked::perturbed_logits)
-      .def_readonly("targets", &Attacked::targets)
-      .def_readonly("prediction", &Attacked::prediction)
-      .def_readonly("prediction_after", &Attacked::prediction_after)
-      .def_readonly("norm", &Attacked::norm)
-      .def_readonly("value", &Attacked::value)
-      .def_readonly("margin", &Attacked::margin)
-      .def_readonly("clean_margin", &Attacked::clean_margin)
-      .def_readonly("first_swap", &Attacked::first_swap)
-      .def_readonly("label_flips", &Attacked::label_flips)
-      .def_readonly("evaluations", &Attacked::evaluations)
-      .def_readonly("iteration", &Attacked::iteration)
-      .def_readonly("projections", &Attacked::projections)
-      .def_readonly("non_finite", &Attacked::non_finite)
-      .def_readonly("no_gradient", &Attacked::no_gradient)
-      .def_readonly("late_gain", &Attacked::late_gain)
+      .def_readonly("columns", &Attacked::columns)
       .def_readonly("component", &Attacked::component)
       .def_readonly("trace", &Attacked::trace)
       .def_readonly("metric", &Attacked::metric)
@@ -124,7 +112,12 @@ void bind_attack(py::module_& module) {
 
 void bind_measure(py::module_& module) {
   py::class_<Compared>(module, "Compared").def_readonly("summary", &Compared::summary).def_readonly("values", &Compared::values);
-  module.def("measure", &measure, Unlocked());
+  module.def(
+      "measure",
+      [](const at::Tensor& original, const at::Tensor& perturbed, const std::vector<std::string>& metrics,
+         std::shared_ptr<Schema> schema, const std::optional<at::Tensor>& labels, std::uint64_t seed,
+         bool levels) { return measure(original, perturbed, metrics, schema, labels, seed, levels); },
+      Unlocked());
   py::class_<MeasureChoice>(module, "MeasureChoice")
       .def(py::init<>())
       .def_readwrite("measures", &MeasureChoice::measures)
@@ -139,17 +132,23 @@ void bind_measure(py::module_& module) {
 }
 
 void bind_question(py::module_& module) {
+  py::class_<Samples>(module, "Samples")
+      .def_readwrite("inputs", &Samples::inputs)
+      .def_readwrite("targets", &Samples::targets)
+      .def_readwrite("baseline", &Samples::baseline)
+      .def_readwrite("background", &Samples::background)
+      .def_property(
+          "schema", [](const Samples& samples) { return std::const_pointer_cast<Schema>(samples.schema); },
+          [](Samples& samples, std::shared_ptr<Schema> schema) { samples.schema = std::move(schema); });
+  py::class_<TileOptions>(module, "TileOptions")
+      .def_readwrite("size", &TileOptions::size)
+      .def_readwrite("threads", &TileOptions::threads);
   py::class_<Question>(module, "Question")
       .def(py::init<>())
       .def_readwrite("model", &Question::model)
-      .def_readwrite("inputs", &Question::inputs)
-      .def_readwrite("targets", &Question::targets)
-      .def_readwrite("baseline", &Question::baseline)
-      .def_readwrite("background", &Question::background)
-      .def_readwrite("schema", &Question::schema)
+      .def_readwrite("samples", &Question::samples)
       .def_readwrite("seed", &Question::seed)
-      .def_readwrite("threads", &Question::threads)
-      .def_readwrite("tile", &Question::tile);
+      .def_readwrite("tiles", &Question::tiles);
 }
 
 }  // namespace

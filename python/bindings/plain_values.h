@@ -12,7 +12,7 @@
 namespace holdfast::python {
 
 at::Tensor to_tensor(const std::vector<double>& values);
-// Of an int64 tensor on the CPU.
+// Reads an int64 tensor on the CPU.
 std::vector<std::int64_t> to_vector(const at::Tensor& labels);
 
 // JSON of a metric with its levels, without the values.

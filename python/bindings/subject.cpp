@@ -81,17 +81,18 @@ at::Tensor checked_labels(const at::Tensor& labels, std::int64_t samples, std::i
   return plain;
 }
 
-Schema schema_for(const std::optional<Schema>& given, const Model* model, const at::Tensor& arrays, const std::string& what) {
+std::shared_ptr<const Schema> schema_for(const std::shared_ptr<const Schema>& given, const Model* model, const at::Tensor& arrays,
+                                         const std::string& what) {
   const std::vector<std::int64_t> shape = arrays.sizes().slice(1).vec();
   if (given) {
     if (given->layout.sample_shape() != shape) {
       input_error("{}: samples have shape {}, but the schema describes {}", what, to_string(shape),
                   to_string(given->layout.sample_shape()));
     }
-    return *given;
+    return given;
   }
   const std::optional<Layout> known = model != nullptr ? model->layout() : std::nullopt;
-  return Schema::of(known && known->sample_shape() == shape ? *known : Layout::guess(shape));
+  return share_schema(Schema::of(known && known->sample_shape() == shape ? *known : Layout::guess(shape)));
 }
 
 PythonModel* python_model(const Question& question) {
@@ -99,8 +100,9 @@ PythonModel* python_model(const Question& question) {
 }
 
 TileOptions tiles_of(const Question& question, const Layout& layout) {
-  const bool enlarge = question.tile == 0 && python_model(question) != nullptr && layout.inputs() <= kSmallSample;
-  return {.size = enlarge ? kPythonTile : question.tile, .threads = question.threads};
+  TileOptions tiles = question.tiles;
+  if (tiles.size == 0 && python_model(question) != nullptr && layout.inputs() <= kSmallSample) tiles.size = kPythonTile;
+  return tiles;
 }
 
 void with_advice(const Question& question, const std::function<void()>& check) {
@@ -113,20 +115,19 @@ void with_advice(const Question& question, const std::function<void()>& check) {
   }
 }
 
-Subject examine(const Question& question) {
-  Subject subject{.model = question.model, .inputs = checked_batch(question.inputs, "inputs")};
-  const std::int64_t samples = subject.inputs.size(0);
-  subject.first_logits = first_logits(*question.model, subject.inputs);
-  const std::int64_t classes = subject.first_logits.size(0);
-  subject.schema = schema_for(question.schema, subject.model.get(), subject.inputs, "inputs");
-  if (question.targets) subject.targets = checked_labels(*question.targets, samples, classes, "targets");
-  if (question.baseline) subject.baseline = checked_baseline(*question.baseline, subject.inputs);
-  if (question.background) {
-    subject.background = checked_batch(*question.background, "background");
-    check_sample_shape(subject.background, subject.inputs, "background");
+Examined examine(const Question& question) {
+  Samples samples = question.samples;
+  samples.inputs = checked_batch(samples.inputs, "inputs");
+  const at::Tensor logits = first_logits(*question.model, samples.inputs);
+  samples.schema = schema_for(samples.schema, question.model.get(), samples.inputs, "inputs");
+  if (samples.targets.defined()) samples.targets = checked_labels(samples.targets, samples.count(), logits.size(0), "targets");
+  if (samples.baseline.defined()) samples.baseline = checked_baseline(samples.baseline, samples.inputs);
+  if (samples.background.defined()) {
+    samples.background = checked_batch(samples.background, "background");
+    check_sample_shape(samples.background, samples.inputs, "background");
   }
-  subject.ids = at::arange(samples, at::kLong);
-  return subject;
+  samples.ids = at::arange(samples.count(), at::kLong);
+  return {{"inputs", question.model->name(), question.model, std::move(samples)}, logits};
 }
 
 }  // namespace holdfast::python

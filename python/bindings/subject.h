@@ -3,42 +3,33 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/data/schema.h"
-#include "holdfast/experiment/explain_all.h"
+#include "holdfast/experiment/grid.h"
 #include "holdfast/model/model.h"
 
 namespace holdfast::python {
 
 class PythonModel;
 
-// The arguments that explain, attack and measure_model share, as Python gives them.
+// The arguments that explain, attack and measure_model share, as Python gives them: nothing is checked yet.
 struct Question {
   std::shared_ptr<Model> model;
-  at::Tensor inputs;
-  std::optional<at::Tensor> targets, baseline, background;
-  std::optional<Schema> schema;
+  Samples samples;
   std::uint64_t seed = 0;
-  int threads = 0;        // 0: one for each core
-  std::int64_t tile = 0;  // samples in a tile; 0: chosen by the size of a sample
+  TileOptions tiles;
 };
 
-struct Subject {
-  std::shared_ptr<const Model> model;
-  at::Tensor inputs;   // [B, sample...], finite
-  at::Tensor targets;  // [B] int64 on the CPU; undefined: the predicted classes
-  at::Tensor ids;      // 0 .. B-1
-  at::Tensor baseline = {}, background = {};
-  at::Tensor first_logits = {};  // [classes] of the first sample by itself
-  Schema schema;
+struct Examined {
+  Subject subject;          // its samples are finite, on any device, with ids and a schema
+  at::Tensor first_logits;  // [classes] of the first sample by itself
 };
 
 // Throws kInput or kUsage in one sentence.
-Subject examine(const Question& question);
+Examined examine(const Question& question);
 
 // The model where it is a Python function, else null.
 PythonModel* python_model(const Question& question);
@@ -50,7 +41,8 @@ TileOptions tiles_of(const Question& question, const Layout& layout);
 void with_advice(const Question& question, const std::function<void()>& check);
 
 // Schema of arrays [B, sample...]: the one given, else what the model knows, else what the shape says.
-Schema schema_for(const std::optional<Schema>& given, const Model* model, const at::Tensor& arrays, const std::string& what);
+std::shared_ptr<const Schema> schema_for(const std::shared_ptr<const Schema>& given, const Model* model, const at::Tensor& arrays,
+                                         const std::string& what);
 
 // A plain, finite batch of numbers: outside of any graph, and no inference tensor. `what` names it in messages.
 at::Tensor checked_batch(const at::Tensor& batch, const std::string& what);

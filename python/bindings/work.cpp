@@ -18,7 +18,7 @@ void handle(int signal) {
   before.sa_handler(signal);
 }
 
-// With the interpreter lock.
+// Must be called with the interpreter lock.
 bool ctrl_c_is_ours() {
   if (gettid() != getpid()) return false;
   // The module beneath Python's `signal`, whose own functions look every answer up among enumerations first.

@@ -55,35 +55,18 @@ class Attacked:
     perturbed: Array
     original_maps: Array
     perturbed_maps: Array
-    #: The classes that were explained.
-    targets: Array
     logits: Array
     perturbed_logits: Array
-    prediction: Array
-    prediction_after: Array
-    #: Size of the perturbation in the threat's norm.
-    norm: Array
-    #: The metric between the two maps.
-    value: Array
-    #: Logit of the predicted class above the runner-up, after and before.
-    margin: Array
-    clean_margin: Array
-    #: Iteration at which a feature first left the top k; -1: never.
-    first_swap: Array
-    #: Iterates met whose predicted class had changed.
-    label_flips: Array
-    #: Gradient evaluations used.
-    evaluations: Array
-    #: Iteration at which the perturbed input was found; 0: it is the clean one.
-    iteration: Array
-    #: Steps that left ball or box and were brought back.
-    projections: Array
-    #: Iterates whose map or gradient was not finite.
-    non_finite: Array
-    #: Steps that found no gradient to follow, so that the attack stayed where it was.
-    no_gradient: Array
-    #: Of an ensemble: how far the value still moved in the last fifth of the sample's work; NaN for other attacks.
-    late_gain: Array
+    #: One value for each sample, by name; each is an attribute too, so that ``moved.value`` is ``moved.columns["value"]``:
+    #: ``target`` (the class that was explained), ``prediction``, ``prediction_after``, ``confidence``, ``confidence_after``
+    #: (probabilities of the target), ``norm`` (size of the perturbation in the threat's norm), ``value`` (the metric between the
+    #: two maps), ``first_swap`` (iteration at which a feature first left the top k; -1: never), ``label_flips`` (iterates met
+    #: whose predicted class had changed), ``evaluations`` (gradient evaluations used), ``iteration`` (at which the perturbed
+    #: input was found; 0: it is the clean one), ``projections`` (steps that left ball or box and were brought back),
+    #: ``non_finite`` (iterates whose map or gradient was not finite), ``followed`` (steps along a gradient), ``no_gradient``
+    #: (steps that found none), ``clean_margin`` and ``margin`` (logit of the predicted class above the runner-up, before and
+    #: after), ``late_gain`` (how far an ensemble's value still moved in the last fifth of the work; NaN for other attacks).
+    columns: dict[str, Array]
     #: Of an ensemble: which attack found the perturbed input, a name for each sample; None for other attacks.
     component: list[str] | None
     #: Of an ensemble: name, share of the samples won, evaluations a sample and seconds of each; None for other attacks.
@@ -97,6 +80,21 @@ class Attacked:
     metric: str
     #: Which iterate was really kept; attacks without an order of iterates keep the worst.
     select: str
+
+    @property
+    def targets(self) -> Array:
+        """The classes that were explained."""
+        return self.columns["target"]
+
+    def __getattr__(self, name: str) -> Array:
+        # Looked up in the instance's dictionary: copying and unpickling ask before there are columns.
+        columns = self.__dict__.get("columns", {})
+        if name in columns:
+            return columns[name]
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; its columns are {', '.join(columns)}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.columns]
 
     def __repr__(self) -> str:
         found = self.summary
@@ -113,16 +111,15 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _choice(threat: Threat) -> _core.ThreatChoice:
-    choice = _core.ThreatChoice()
-    choice.norm = threat.norm
-    choice.epsilon = float(threat.epsilon)
-    choice.box = _bounds(threat.box)
-    choice.valid = bool(threat.valid)
-    choice.sides = threat.sides
-    choice.negative_weights = bool(threat.negative_weights)
-    choice.tolerance = None if threat.tolerance is None else float(threat.tolerance)
-    return choice
+def _native(threat: Threat) -> _core.Threat:
+    native = _core.Threat()
+    values = {field.name: getattr(threat, field.name) for field in fields(threat)}
+    values["epsilon"] = [float(threat.epsilon)]
+    values["box"] = _bounds(threat.box)
+    values["valid"], values["negative_weights"] = bool(threat.valid), bool(threat.negative_weights)
+    for name, value in values.items():
+        setattr(native, name, value)
+    return native
 
 
 def _bounds(box: Any) -> tuple[float, float] | None:
@@ -183,7 +180,7 @@ def attack(
     samples = to_tensor(inputs, "inputs")
     choice = _core.AttackChoice()
     choice.attack, choice.explainer, choice.metric = attack, explainer, metric
-    choice.threat = _choice(threat)
+    choice.threat = _native(threat)
     choice.select, choice.trace = select, bool(trace)
     with prepared(model, samples) as native:
         question = make_question(
@@ -199,13 +196,14 @@ def attack(
         )
         found = _core.attack(question, choice)
     give = as_given(inputs)
-    arrays = {name: give(getattr(found, name)) for name in _ARRAYS}
+    columns = {name: give(values) for name, values in found.columns.items()}
     return Attacked(
-        **arrays,
+        **{name: give(getattr(found, name)) for name in _ARRAYS},
+        columns=columns,
         component=found.component if any(found.component) else None,
         components=json.loads(found.components) or None,
         trace=found.trace if trace else None,
-        summary=Similarity(json.loads(found.summary), values=arrays["value"]),
+        summary=Similarity(json.loads(found.summary), values=columns["value"]),
         attack=found.attack,
         explainer=found.explainer,
         metric=found.metric,

@@ -37,16 +37,22 @@ class Schema:
     def feature_name(self, feature: int) -> str: ...
     def to_json(self) -> str: ...
 
+class Samples:
+    inputs: torch.Tensor
+    targets: torch.Tensor
+    baseline: torch.Tensor
+    background: torch.Tensor
+    schema: Schema
+
+class TileOptions:
+    size: int
+    threads: int
+
 class Question:
     model: Model
-    inputs: torch.Tensor
-    targets: torch.Tensor | None
-    baseline: torch.Tensor | None
-    background: torch.Tensor | None
-    schema: Schema | None
+    samples: Samples
     seed: int
-    threads: int
-    tile: int
+    tiles: TileOptions
 
 class ExplainedBatch:
     maps: torch.Tensor
@@ -58,9 +64,9 @@ class ExplainedBatch:
 
 def explain(question: Question, explainer: str) -> ExplainedBatch: ...
 
-class ThreatChoice:
+class Threat:
     norm: str
-    epsilon: float
+    epsilon: list[float]
     box: tuple[float, float] | None
     valid: bool
     sides: str
@@ -71,7 +77,7 @@ class AttackChoice:
     attack: str
     explainer: str
     metric: str
-    threat: ThreatChoice
+    threat: Threat
     select: str
     trace: bool
 
@@ -81,21 +87,7 @@ class Attacked:
     perturbed_maps: torch.Tensor
     logits: torch.Tensor
     perturbed_logits: torch.Tensor
-    targets: torch.Tensor
-    prediction: torch.Tensor
-    prediction_after: torch.Tensor
-    norm: torch.Tensor
-    value: torch.Tensor
-    margin: torch.Tensor
-    clean_margin: torch.Tensor
-    first_swap: torch.Tensor
-    label_flips: torch.Tensor
-    evaluations: torch.Tensor
-    iteration: torch.Tensor
-    projections: torch.Tensor
-    non_finite: torch.Tensor
-    no_gradient: torch.Tensor
-    late_gain: torch.Tensor
+    columns: dict[str, torch.Tensor]
     component: list[str]
     components: str
     trace: list[list[float]]

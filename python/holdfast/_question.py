@@ -35,15 +35,20 @@ def make_question(
     threads: int,
     tile: int,
 ) -> _core.Question:
-    samples = inputs.shape[0] if inputs.dim() else 0
     question = _core.Question()
     question.model = native
-    question.inputs = inputs
-    question.targets = class_tensor(targets, samples, "targets")
-    question.baseline = optional_tensor(baseline, "baseline")
-    question.background = optional_tensor(background, "background")
-    question.schema = to_native(schema)
+    samples = question.samples
+    samples.inputs = inputs
+    given = {
+        "targets": class_tensor(targets, inputs.shape[0] if inputs.dim() else 0, "targets"),
+        "baseline": optional_tensor(baseline, "baseline"),
+        "background": optional_tensor(background, "background"),
+        "schema": to_native(schema),
+    }
+    for name, value in given.items():
+        if value is not None:
+            setattr(samples, name, value)
     question.seed = count(seed, "seed")
-    question.threads = count(threads, "threads", limit=2**31)
-    question.tile = count(tile, "tile")
+    question.tiles.threads = count(threads, "threads", limit=2**31)
+    question.tiles.size = count(tile, "tile")
     return question

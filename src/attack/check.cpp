@@ -8,14 +8,15 @@
 namespace holdfast {
 
 void check_task(const AttackTask& task) {
-  task.explainer.check_task(explain_at(task, task.inputs));
-  task.metric.check(task.schema);
-  const std::vector<std::int64_t> expected = task.schema.layout.sample_shape();
-  const std::vector<std::int64_t> shape = task.inputs.sizes().slice(1).vec();
-  if (task.inputs.numel() != task.inputs.size(0) * task.schema.layout.inputs()) {
+  task.explainer.check_task(explain_at(task, task.samples.inputs));
+  task.metric.check(*task.samples.schema);
+  const std::vector<std::int64_t> expected = task.samples.layout().sample_shape();
+  const std::vector<std::int64_t> shape = task.samples.inputs.sizes().slice(1).vec();
+  if (task.samples.inputs.numel() != task.samples.inputs.size(0) * task.samples.layout().inputs()) {
     input_error("the samples have shape {}, the schema describes {}", to_string(shape), to_string(expected));
   }
-  HOLDFAST_CHECK(task.targets.numel() == task.inputs.size(0) && task.sample_ids.numel() == task.inputs.size(0));
+  HOLDFAST_CHECK(task.samples.targets.numel() == task.samples.inputs.size(0) &&
+                 task.samples.ids.numel() == task.samples.inputs.size(0));
 }
 
 void check_differentiable(const AttackTask& task, const std::string& attack) {
@@ -30,7 +31,7 @@ std::int64_t top_count(const AttackTask& task, std::int64_t option, const std::s
     const std::string method = attack.substr(0, attack.find('('));
     usage_error("{}: {} has no k to take; write {}({}=8)", attack, task.metric.name(), method, option_name);
   }
-  const std::int64_t count = option > 0 ? option : *task.metric.top_count(), features = task.schema.layout.features();
+  const std::int64_t count = option > 0 ? option : *task.metric.top_count(), features = task.samples.layout().features();
   if (count > features) usage_error("{}: the map has {} features; choose {} <= {}", attack, features, option_name, features);
   return count;
 }

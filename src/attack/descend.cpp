@@ -15,11 +15,11 @@ at::Tensor descend(const ThreatModel& threat, const at::Tensor& points, const at
   const rows::Shape shape = rows_of(from);
   notes.projected.resize(static_cast<std::size_t>(shape.count));
   notes.broken.resize(static_cast<std::size_t>(shape.count));
-  notes.still.resize(static_cast<std::size_t>(shape.count));
+  notes.without_gradient.resize(static_cast<std::size_t>(shape.count));
   const HeldBounds bounds(threat);
   AT_DISPATCH_FLOATING_TYPES(from.scalar_type(), "descend", [&] {
     rows::step<scalar_t>(threat.norm, shape, from.data_ptr<scalar_t>(), slope.data_ptr<scalar_t>(), step,
-                         next.data_ptr<scalar_t>(), notes.broken.data(), notes.still.data());
+                         next.data_ptr<scalar_t>(), notes.broken.data(), notes.without_gradient.data());
     rows::project<scalar_t>(*bounds, shape, origin.data_ptr<scalar_t>(), next.data_ptr<scalar_t>(), notes.projected.data());
   });
   return next.to(points.device());

@@ -16,9 +16,9 @@ namespace holdfast {
 // gradient first, and so are those that are not finite, as they may be at a kink. A sample whose gradient is zero stays
 // where it is.
 struct StepNotes {
-  std::vector<char> projected;  // of each row: whether the step had left ball or box
-  std::vector<char> broken;     // ... whether its gradient had elements that are not finite
-  std::vector<char> still;      // ... and whether it had nothing to follow
+  std::vector<char> projected;         // of each row: whether the step had left ball or box
+  std::vector<char> broken;            // ... whether its gradient had elements that are not finite
+  std::vector<char> without_gradient;  // ... and whether it had nothing to follow
 };
 at::Tensor descend(const ThreatModel& threat, const at::Tensor& points, const at::Tensor& gradient, const at::Tensor& clean,
                    double step, StepNotes& notes);

@@ -68,19 +68,19 @@ class Gauntlet final : public Attack {
 
  private:
   AttackResult run_components(const AttackTask& task) const {
-    ExplainTask at_clean = explain_at(task, task.inputs);
+    ExplainTask at_clean = explain_at(task, task.samples.inputs);
     at_clean.keep_signs = true;
     const Explanation clean = task.explainer.attribute(at_clean);
     Ledger ledger(task, clean, Select::kWorst);
-    ledger.charge(task.explainer.evaluations(task.schema));
-    gauntlet::Arena arena(task, ledger, clean, effort_, any_noise_);
-    ledger.keep_way();
+    ledger.charge(task.explainer.evaluations(*task.samples.schema));
+    gauntlet::AttackState state(task, ledger, clean, effort_, any_noise_);
+    ledger.keep_history();
     look_at_start(task, ledger);
     for (const auto& component : gauntlet::components()) {
       throw_if_interrupted();
-      if (ledger.finished() || !component->fits(arena)) continue;
+      if (ledger.finished() || !component->fits(state)) continue;
       ledger.begin_component(component->name());
-      component->run(arena);
+      component->run(state);
     }
     return ledger.finish();
   }
@@ -90,14 +90,14 @@ class Gauntlet final : public Attack {
     AttackTask other = task;
     other.seed = derived_seed(task.seed, "gauntlet.other noise");
     AttackResult found = run_components(other);
-    Ledger ledger(task, task.explainer.attribute(explain_at(task, task.inputs)), Select::kWorst);
+    Ledger ledger(task, task.explainer.attribute(explain_at(task, task.samples.inputs)), Select::kWorst);
     ledger.record(found.perturbed, task.explainer.attribute(explain_at(task, found.perturbed)));
     AttackResult result = ledger.finish();
     for (std::size_t i = 0; i < result.samples.size(); ++i) {
       SampleOutcome& outcome = found.samples[i];
       outcome.value = result.samples[i].value;
       outcome.margin = result.samples[i].margin;
-      outcome.evaluations += 2 * task.explainer.evaluations(task.schema);
+      outcome.evaluations += 2 * task.explainer.evaluations(*task.samples.schema);
       if (result.samples[i].iteration > 0) continue;  // else the map broke for the other noise only: the clean input it is
       outcome.iteration = 0;
       outcome.component.clear();

@@ -73,26 +73,26 @@ WalkRules GradientAttack::rules(const AttackTask& task) const {
 }
 
 at::Tensor GradientAttack::start(const AttackTask& task) const {
-  if (start_ == "clean") return task.inputs;
+  if (start_ == "clean") return task.samples.inputs;
   const std::uint64_t seed = derived_seed(task.seed, "attack.start");
-  if (start_ == "random") return draw_points(task.threat, task.inputs, task.sample_ids, seed, /*on_sphere=*/false);
+  if (start_ == "random") return draw_points(task.threat, task.samples.inputs, task.samples.ids, seed, /*on_sphere=*/false);
   ThreatModel near = task.threat;
   near.epsilon *= kNear;
   near.valid.reset();  // an offset in the space that is walked, not a row
-  return draw_points(near, task.inputs, task.sample_ids, seed, /*on_sphere=*/true);
+  return draw_points(near, task.samples.inputs, task.samples.ids, seed, /*on_sphere=*/true);
 }
 
 AttackResult GradientAttack::run(const AttackTask& task) const {
   check(task);
   const WalkRules rules = this->rules(task);
-  ExplainTask clean = explain_at(task, task.inputs);
+  ExplainTask clean = explain_at(task, task.samples.inputs);
   clean.keep_signs = true;
   // The clean point's linearization is also the first step's where the walk starts there.
   std::unique_ptr<Linearization> here;
   if (start_ == "clean" && !rules.surrogate) here = task.explainer.linearize(clean);
   const Explanation explanation = here ? here->at() : task.explainer.attribute(clean);
   Ledger ledger(task, explanation, task.select);
-  ledger.charge(task.explainer.evaluations(task.schema));
+  ledger.charge(task.explainer.evaluations(*task.samples.schema));
   look_at_start(task, ledger, name());
   const std::unique_ptr<Descent> descent = this->descent(task, explanation);
   Walkers walkers = Walkers::of(task);

@@ -18,7 +18,6 @@
 // A threat model with a tolerance asks for more of a preserved iterate: the predicted class's probability may move by so much.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +26,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "accounts.h"
+#include "batch_reading.h"
 #include "holdfast/attack/attack.h"
 #include "holdfast/metric/top_k.h"
 
@@ -37,14 +38,14 @@ ExplainTask explain_at(const AttackTask& task, const at::Tensor& inputs);
 
 class Ledger {
  public:
-  // `clean` is the explanation at task.inputs, whose finite maps every iterate is held against. Throws when they or the logits
-  // are not finite (explain/finite.h). `select` is the task's unless the attack's iterates have no order.
+  // `clean` is the explanation at task.samples.inputs, whose finite maps every iterate is held against. Throws when they or the
+  // logits are not finite (explain/finite.h). `select` is the task's unless the attack's iterates have no order.
   Ledger(const AttackTask& task, const Explanation& clean, Select select);
 
   // What is found from now on is this component's, and so are evaluations and time. Without a call there are no components.
-  void begin_component(std::string name);
-  // From now on it is kept how values fell with the work, for late_gain.
-  void keep_way();
+  void begin_component(std::string name) { work_.begin_component(std::move(name)); }
+  // Starts to keep how values fall with the work, for late_gain.
+  void keep_history();
 
   bool finished() const { return running_ == 0; }
   Select select() const { return select_; }
@@ -55,7 +56,7 @@ class Ledger {
   // Rows to keep, as an index on the task's device, when it is worth dropping the others; from then on rows are those.
   std::optional<at::Tensor> shrink();
 
-  // The same for rows of which each names its sample, by its position in the task.
+  // These do the same for rows that each name their sample, by its position in the task.
   using Owners = std::vector<std::int64_t>;
   void charge(std::int64_t evaluations, const Owners& owners);  // for every row whose sample is not done
   void record(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
@@ -69,22 +70,23 @@ class Ledger {
   // Steps that were brought back into ball or box, gradients that were not finite: one flag for each row.
   void count_projections(std::span<const char> rows, const Owners& owners);
   void count_non_finite(std::span<const char> rows, const Owners& owners);
-  // One flag for each row that took a step: whether there was no gradient to follow.
-  void count_steps(std::span<const char> still, const Owners& owners);
+  // Takes one flag for each row that took a step: whether there was no gradient to follow.
+  void count_steps(std::span<const char> without_gradient, const Owners& owners);
 
-  // Of the rows recorded last: the metric, NaN where the prediction was not preserved or the metric is undefined.
+  // The metric of the rows recorded last; NaN where the prediction was not preserved or the metric is undefined.
   const std::vector<double>& values() const { return values_; }
-  // Of every sample of the task: the best point so far (on the task's device), its value, and whether the sample is done.
+  // For every sample of the task: the best point so far (on the task's device), its value, and whether the sample is done.
   at::Tensor best_points() const;
   double best_value(std::int64_t sample) const { return outcomes_[static_cast<std::size_t>(sample)].value; }
   bool done(std::int64_t sample) const { return done_[static_cast<std::size_t>(sample)] != 0; }
-  std::int64_t evaluations(std::int64_t sample) const { return evaluations_[static_cast<std::size_t>(sample)]; }
+  std::int64_t evaluations(std::int64_t sample) const { return work_.evaluations(static_cast<std::size_t>(sample)); }
   std::int64_t predicted(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].predicted; }
   // The clean sample's logit margin; and the probability of its class, where the threat model has a tolerance.
   double clean_margin(std::int64_t sample) const { return outcomes_[static_cast<std::size_t>(sample)].clean_margin; }
-  double clean_probability(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].probability; }
+  double clean_probability(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].probability.value; }
   Owners running() const;  // samples that are not done
-  // How far its value moved in the last fifth of the sample's own work; 0 when done, NaN where it is undefined or no way is kept.
+  // How far its value moved in the last fifth of the sample's own work; 0 when done, NaN where it is undefined or no history is
+  // kept.
   double late_gain(std::size_t sample) const;
 
   // What was found, explained afresh in one batch: maps, logits and values belong together.
@@ -95,18 +97,13 @@ class Ledger {
     std::unique_ptr<PreparedMetric> metric;
     std::optional<TopSet> top;  // where first_swap cannot be read off the value; until a feature has left it
     std::int64_t predicted = 0;
-    double probability = 0, rounding = 0;  // of the predicted class, where the threat model has a tolerance
-    int component = -1;                    // that found the best point
+    BatchReading::Probability probability = {};  // of the predicted class, where the threat model has a tolerance
+    int component = -1;                          // that found the best point
   };
 
   // The metric at a row, NaN unless it is preserved.
   double judge(std::int64_t row, std::int64_t sample);
   bool within_tolerance(std::int64_t row, const Sample& sample) const;
-  void close_component();
-  // The map of a row of the batch that was folded last; nothing when it is not finite.
-  std::optional<MapView> map_of(std::int64_t row) const;
-  void fold(const at::Tensor& maps);
-  void read_predictions(const at::Tensor& logits);
   void note_swap(std::int64_t sample, double value, const MapView& map);
   void take(std::int64_t sample, std::int64_t row, double value);
   void trace();
@@ -115,40 +112,23 @@ class Ledger {
   bool is_worse(double value, double than) const;
   bool nothing_to_break() const;
   void judge_rows(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
-  void mark();
   void stop(std::int64_t sample);
 
   const AttackTask& task_;
   const Select select_;
-  // Of the metric, asked once: rows are judged by the million.
+  // The metric is asked these once: rows are judged by the million.
   const bool higher_is_more_alike_, has_top_;
   const double perfect_, floor_;
   std::vector<Sample> samples_;
   std::vector<SampleOutcome> outcomes_;
-  // Of each sample, read at every iteration: kept together.
   std::vector<char> done_;
-  std::vector<std::int64_t> evaluations_;
+  WorkAccount work_;
+  ValueHistory history_;
+  BatchReading batch_;                                    // the rows at hand
   Owners rows_;                                           // the sample of each row
-  std::vector<std::int64_t> taken_rows_, taken_samples_;  // of this iteration
-  // Of the batch at hand: folded maps, row after row, and whether all are finite; predicted class and whether it is sure.
-  std::vector<double> folded_;
-  bool all_finite_ = true;
-  std::vector<std::int64_t> predicted_;
-  std::vector<char> sure_;
-  std::vector<double> probability_, rounding_;  // where there is a tolerance
+  std::vector<std::int64_t> taken_rows_, taken_samples_;  // in this iteration
   std::vector<double> values_;
   at::Tensor perturbed_;  // on the CPU
-  std::vector<ComponentCost> components_;
-  std::chrono::steady_clock::time_point component_start_;
-  // Of every sample, its value when so many of its evaluations were used. At most twice kMilestones of them: then every other
-  // one goes, and only every other record makes one from then on.
-  struct Milestone {
-    std::vector<std::int64_t> evaluations;
-    std::vector<double> values;
-  };
-  static constexpr std::size_t kMilestones = 128;
-  std::vector<Milestone> way_;
-  std::int64_t records_ = 0, stride_ = 0;  // stride 0: no way is kept
   bool starting_ = false, mending_ = false;
   std::int64_t iteration_ = 0;
   std::int64_t running_ = 0;

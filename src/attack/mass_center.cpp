@@ -64,13 +64,13 @@ class MassCenter final : public GradientAttack {
 
   void check(const AttackTask& task) const override {
     GradientAttack::check(task);
-    if (task.schema.layout.kind != Layout::Kind::kGrid)
-      usage_error("{}: a {} has no centre of mass; images have", name(), task.schema.layout.describe());
+    if (task.samples.layout().kind != Layout::Kind::kGrid)
+      usage_error("{}: a {} has no centre of mass; images have", name(), task.samples.layout().describe());
   }
 
  private:
   std::unique_ptr<Descent> descent(const AttackTask& task, const Explanation& clean) const override {
-    return std::make_unique<Center>(task.schema.layout, clean.maps);
+    return std::make_unique<Center>(task.samples.layout(), clean.maps);
   }
 };
 

@@ -8,7 +8,7 @@
 namespace holdfast {
 namespace {
 
-// Of the largest inner product: what counts as zero.
+// What counts as zero, relative to the largest inner product.
 constexpr double kRounding = 1e-12;
 
 // Solves a small symmetric system by elimination with pivoting; a vanishing pivot leaves its unknown at zero.
@@ -130,7 +130,7 @@ class Wolfe {
   double largest_ = 0;
 };
 
-// Of two vectors: where the line between them is nearest to zero.
+// Finds where the line between two vectors is nearest to zero.
 std::vector<double> of_two(std::span<const double> products) {
   const double aa = products[0], ab = products[1], bb = products[3];
   const double apart = aa - 2 * ab + bb;

@@ -30,21 +30,21 @@ class Random final : public Attack {
 
   AttackResult run(const AttackTask& task) const override {
     check(task);
-    ExplainTask point = explain_at(task, task.inputs);
+    ExplainTask point = explain_at(task, task.samples.inputs);
     Ledger ledger(task, task.explainer.attribute(point), selects(task.select));
-    ledger.charge(task.explainer.evaluations(task.schema));
+    ledger.charge(task.explainer.evaluations(*task.samples.schema));
     look_at_start(task, ledger, name());
-    at::Tensor clean = task.inputs;
+    at::Tensor clean = task.samples.inputs;
     for (std::int64_t i = 0; i < samples_ && !ledger.finished(); ++i) {
       throw_if_interrupted();
       if (const auto kept = ledger.shrink()) {
-        for (at::Tensor* tensor : {&clean, &point.targets, &point.sample_ids})
+        for (at::Tensor* tensor : {&clean, &point.samples.targets, &point.samples.ids})
           *tensor = tensor->index_select(0, kept->to(tensor->device()));
       }
-      point.inputs = draw_points(task.threat, clean, point.sample_ids,
-                                 derived_seed(task.seed, "attack.random", static_cast<std::uint64_t>(i)), on_sphere_);
-      ledger.charge(task.explainer.evaluations(task.schema));
-      ledger.record(point.inputs, task.explainer.attribute(point));
+      point.samples.inputs = draw_points(task.threat, clean, point.samples.ids,
+                                         derived_seed(task.seed, "attack.random", static_cast<std::uint64_t>(i)), on_sphere_);
+      ledger.charge(task.explainer.evaluations(*task.samples.schema));
+      ledger.record(point.samples.inputs, task.explainer.attribute(point));
     }
     return ledger.finish();
   }

@@ -43,9 +43,9 @@ class RandomSign final : public Attack {
     check(task);
     const double walked = step_size_ > 0 ? step_size_ : task.threat.epsilon / static_cast<double>(steps_);
     const double step = walks_ ? walked : task.threat.epsilon;
-    ExplainTask point = explain_at(task, task.inputs);
+    ExplainTask point = explain_at(task, task.samples.inputs);
     Ledger ledger(task, task.explainer.attribute(point), selects(task.select));
-    ledger.charge(task.explainer.evaluations(task.schema));
+    ledger.charge(task.explainer.evaluations(*task.samples.schema));
     look_at_start(task, ledger, name());
     Walkers walkers = Walkers::of(task);
     StepNotes notes;
@@ -57,11 +57,11 @@ class RandomSign final : public Attack {
       const at::Tensor& from = walks_ ? walkers.points : walkers.clean;
       walkers.points = descend(task.threat, from, signs, walkers.clean, step, notes);
       ledger.count_projections(notes.projected, walkers.owners);
-      ledger.charge(task.explainer.evaluations(task.schema), walkers.owners);
-      point.inputs = task.threat.admit(walkers.points, walkers.clean);
-      point.targets = walkers.targets;
-      point.sample_ids = walkers.ids;
-      ledger.record(point.inputs, task.explainer.attribute(point), walkers.owners);
+      ledger.charge(task.explainer.evaluations(*task.samples.schema), walkers.owners);
+      point.samples.inputs = task.threat.admit(walkers.points, walkers.clean);
+      point.samples.targets = walkers.targets;
+      point.samples.ids = walkers.ids;
+      ledger.record(point.samples.inputs, task.explainer.attribute(point), walkers.owners);
     }
     return ledger.finish();
   }

@@ -221,7 +221,7 @@ void project(const Bounds& bounds, Shape shape, const Number* clean, Number* poi
 
 template <class Number>
 void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double length, Number* next, char* broken,
-          char* still) {
+          char* without_gradient) {
   // For signs any norm will do that is zero for zeros and finite for finite elements only.
   const Norm measure = norm == Norm::kLinf ? Norm::kL1 : norm;
   std::vector<Number> mended;
@@ -236,7 +236,7 @@ void step(Norm norm, Shape shape, const Number* points, const Number* gradient, 
       size = size_of(measure, shape.n, Vector<Number>{slope});
     }
     const bool stays = !(size > 0) || !std::isfinite(size);
-    if (still != nullptr) still[row] = stays ? 1 : 0;
+    if (without_gradient != nullptr) without_gradient[row] = stays ? 1 : 0;
     if (stays) {
       std::copy(points, points + shape.n, next);
     } else if (norm == Norm::kLinf) {

@@ -39,10 +39,10 @@ double distance(Norm norm, std::int64_t n, const Number* clean, const Number* po
 template <class Number>
 void project(const Bounds& bounds, Shape shape, const Number* clean, Number* points, char* moved = nullptr);
 
-// next <- point - step * direction (descend.h); not projected. `broken` and `still`, unless null, have one entry for each row:
-// whether its gradient had elements that are not finite, and whether it had nothing to follow.
+// next <- point - step * direction (descend.h); not projected. `broken` and `without_gradient`, unless null, have one entry for
+// each row: whether its gradient had elements that are not finite, and whether it had nothing to follow.
 template <class Number>
 void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double step, Number* next, char* broken = nullptr,
-          char* still = nullptr);
+          char* without_gradient = nullptr);
 
 }  // namespace holdfast::rows

@@ -1,10 +1,12 @@
 #include "holdfast/attack/threat.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "bounds.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/method.h"
+#include "holdfast/core/number.h"
 #include "holdfast/core/torch.h"
 #include "valid.h"
 
@@ -42,6 +44,101 @@ bool keeps_weights_non_negative(const Schema& schema, bool negative_weights) {
   return !schema.range || schema.range->first >= 0;
 }
 
+double parse_number(const std::string& text, const std::string& where) {
+  const std::optional<double> value = parse_quotient(text);
+  if (!value) usage_error("{}: '{}' is not a number", where, text);
+  return *value;
+}
+
+void check_rising(const std::vector<double>& epsilons, const std::string& where) {
+  if (epsilons.empty()) usage_error("{}: names no epsilon", where);
+  for (std::size_t i = 1; i < epsilons.size(); ++i) {
+    if (epsilons[i] <= epsilons[i - 1]) usage_error("{}: {} does not exceed the number before it", where, epsilons[i]);
+  }
+}
+
+const std::vector<std::string> kNorms{"l2", "linf", "l1"}, kSides{"both", "first", "second"};
+
+void check_word(const std::string& text, const std::vector<std::string>& known, const std::string& where) {
+  if (std::find(known.begin(), known.end(), text) == known.end())
+    usage_error("{}: '{}' must be {}, {} or {}", where, text, known[0], known[1], known[2]);
+}
+
+// How each kind of option is written behind a flag.
+void parse_option(const std::string& text, Norm& norm, const std::string& where) {
+  check_word(text, kNorms, where);
+  norm = parse_norm(text);
+}
+void parse_option(const std::string& text, Sides& sides, const std::string& where) {
+  check_word(text, kSides, where);
+  sides = parse_sides(text);
+}
+void parse_option(const std::string& text, bool& flag, const std::string& where) {
+  if (text != "true" && text != "false") usage_error("{}: '{}' must be true or false", where, text);
+  flag = text == "true";
+}
+void parse_option(const std::string& text, std::optional<double>& number, const std::string& where) {
+  number = parse_number(text, where);
+}
+void parse_option(const std::string& text, std::vector<double>& numbers, const std::string& where) {
+  numbers.clear();
+  for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = text.find(',', begin);
+    numbers.push_back(parse_number(text.substr(begin, end == std::string::npos ? end : end - begin), where));
+  }
+  check_rising(numbers, where + " " + text);
+}
+void parse_option(const std::string& text, std::optional<std::pair<double, double>>& box, const std::string& where) {
+  const std::size_t comma = text.find(',');
+  if (comma == std::string::npos) usage_error("{} {}: write LO,HI, for example 0,1", where, text);
+  box = {parse_number(text.substr(0, comma), where), parse_number(text.substr(comma + 1), where)};
+  if (box->first >= box->second) usage_error("{} {}: the first number must be below the second", where, text);
+}
+
+// How each kind of option is written as a key of a configuration.
+void read_option(const ConfigTable& table, const char* key, Norm& norm) {
+  norm = parse_norm(table.text(key, to_string(norm), one_of(kNorms)));
+}
+void read_option(const ConfigTable& table, const char* key, Sides& sides) {
+  sides = parse_sides(table.text(key, to_string(sides), one_of(kSides)));
+}
+void read_option(const ConfigTable& table, const char* key, bool& flag) {
+  flag = table.flag(key, flag);
+}
+void read_option(const ConfigTable& table, const char* key, std::optional<double>& number) {
+  if (table.has(key)) number = table.real(key, std::nullopt, above(0));
+}
+void read_option(const ConfigTable& table, const char* key, std::vector<double>& numbers) {
+  numbers = table.reals(key, numbers, at_least(0));
+  check_rising(numbers, table.where(key));
+}
+void read_option(const ConfigTable& table, const char* key, std::optional<std::pair<double, double>>& box) {
+  if (!table.has(key)) return;
+  const std::vector<double> ends = table.reals(key, std::nullopt);
+  if (ends.size() != 2 || ends[0] >= ends[1])
+    usage_error("{}: must be two numbers, the first below the second", table.where(key));
+  box = {ends[0], ends[1]};
+}
+
+Json option_json(Norm norm) {
+  return to_string(norm);
+}
+Json option_json(Sides sides) {
+  return to_string(sides);
+}
+Json option_json(bool flag) {
+  return flag;
+}
+Json option_json(const std::optional<double>& number) {
+  return number ? Json(*number) : Json();
+}
+Json option_json(const std::vector<double>& numbers) {
+  return numbers.size() == 1 ? Json(numbers.front()) : Json(numbers);
+}
+Json option_json(const std::optional<std::pair<double, double>>& box) {
+  return box ? Json{box->first, box->second} : Json();
+}
+
 // f(rows of the clean batch, rows of the result): the result starts as a copy of `from`.
 template <class Work>
 at::Tensor row_by_row(const at::Tensor& from, const at::Tensor& clean, const Work& work) {
@@ -66,23 +163,41 @@ std::string to_string(Sides sides) {
   return sides == Sides::kBoth ? "both" : sides == Sides::kFirst ? "first" : "second";
 }
 
-ThreatModel ThreatModel::make(Norm norm, double epsilon, std::optional<std::pair<double, double>> box, const Schema& schema,
-                              const ThreatOptions& options) {
-  if (!std::isfinite(epsilon) || epsilon < 0) usage_error("epsilon is {}; it must be a finite number >= 0", epsilon);
-  if (box && !(box->first < box->second))
-    usage_error("box {},{}: the lower bound must be below the upper one", box->first, box->second);
-  if (options.sides != Sides::kBoth && schema.layout.sides != 2)
-    usage_error("sides={}: the samples are no pairs", to_string(options.sides));
-  if (options.negative_weights && schema.layout.kind != Layout::Kind::kGraph)
-    usage_error("negative weights: the samples are no graphs");
-  if (options.tolerance && !(*options.tolerance > 0 && *options.tolerance <= 1))
-    usage_error("tolerance is {}; it must be above 0 and at most 1", *options.tolerance);
-  ThreatModel threat{.norm = norm, .epsilon = epsilon, .box = box, .frozen = frozen_elements(schema, options.sides)};
-  if (options.valid) threat.valid = valid_rows(schema, box);
-  threat.non_negative = keeps_weights_non_negative(schema, options.negative_weights);
-  threat.sides = options.sides;
-  threat.tolerance = options.tolerance;
+void set_option(Threat& threat, const std::string& name, const std::string& text, const std::string& where) {
+  for_each_option([&](const char* own, auto member, const char*) {
+    if (name == own) parse_option(text, threat.*member, where);
+  });
+}
+
+Threat read_threat(const ConfigTable& table, const Threat& fallback) {
+  Threat threat = fallback;
+  for_each_option([&](const char* name, auto member, const char*) { read_option(table, name, threat.*member); });
   return threat;
+}
+
+Json to_json(const Threat& threat) {
+  Json json = Json::object();
+  for_each_option([&](const char* name, auto member, const char*) { json[name] = option_json(threat.*member); });
+  return json;
+}
+
+ThreatModel ThreatModel::make(const Threat& threat, const Schema& schema, std::optional<double> epsilon) {
+  const double radius = epsilon.value_or(threat.epsilons.front());
+  if (!std::isfinite(radius) || radius < 0) usage_error("epsilon is {}; it must be a finite number >= 0", radius);
+  if (threat.box && !(threat.box->first < threat.box->second))
+    usage_error("box {},{}: the lower bound must be below the upper one", threat.box->first, threat.box->second);
+  if (threat.sides != Sides::kBoth && schema.layout.sides != 2)
+    usage_error("sides={}: the samples are no pairs", to_string(threat.sides));
+  if (threat.negative_weights && schema.layout.kind != Layout::Kind::kGraph)
+    usage_error("negative weights: the samples are no graphs");
+  if (threat.tolerance && !(*threat.tolerance > 0 && *threat.tolerance <= 1))
+    usage_error("tolerance is {}; it must be above 0 and at most 1", *threat.tolerance);
+  ThreatModel model{.norm = threat.norm, .epsilon = radius, .box = threat.box, .frozen = frozen_elements(schema, threat.sides)};
+  if (threat.valid) model.valid = valid_rows(schema, threat.box);
+  model.non_negative = keeps_weights_non_negative(schema, threat.negative_weights);
+  model.sides = threat.sides;
+  model.tolerance = threat.tolerance;
+  return model;
 }
 
 at::Tensor ThreatModel::project(const at::Tensor& candidate, const at::Tensor& clean) const {

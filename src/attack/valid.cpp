@@ -17,7 +17,7 @@ struct Switch {
   double cost;
 };
 
-// One row on its way: levels first, numbers with what is left of the ball.
+// Rounds one row: levels first, then numbers with what is left of the ball.
 template <class Number>
 class Rounding {
  public:

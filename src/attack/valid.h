@@ -27,7 +27,7 @@ class Budget {
   // Takes a cost when it fits, whole or not at all.
   bool take(double cost);
   double cost(double move) const;
-  // Of two costs together.
+  // Adds two costs.
   double join(double a, double b) const;
   // The radius of the ball that is left for other elements.
   double radius() const;

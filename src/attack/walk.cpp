@@ -36,7 +36,7 @@ class Walk {
         descent_(descent),
         rules_(rules),
         walkers_(std::move(walkers)),
-        passes_(task.explainer.evaluations(task.schema)),
+        passes_(task.explainer.evaluations(*task.samples.schema)),
         judges_where_it_walks_(!rules.surrogate && !task.threat.valid && !rules.fresh_noise) {}
 
   void run(std::unique_ptr<Linearization> here) {
@@ -51,7 +51,7 @@ class Walk {
       walkers_.points = descend(task_.threat, walkers_.points, gradient, walkers_.clean, rules_.step_length(i), notes_);
       ledger_.count_projections(notes_.projected, walkers_.owners);
       ledger_.count_non_finite(notes_.broken, walkers_.owners);
-      ledger_.count_steps(notes_.still, walkers_.owners);
+      ledger_.count_steps(notes_.without_gradient, walkers_.owners);
       judge();
     }
   }
@@ -59,8 +59,8 @@ class Walk {
  private:
   ExplainTask point() const {
     ExplainTask point = explain_at(task_, walkers_.points);
-    point.targets = walkers_.targets;
-    point.sample_ids = walkers_.ids;
+    point.samples.targets = walkers_.targets;
+    point.samples.ids = walkers_.ids;
     point.keep_signs = true;
     return point;
   }
@@ -100,10 +100,10 @@ class Walk {
       if (task_.threat.tolerance) room.back() = std::min({room.back(), log_odds(p) - low.back(), high.back() - log_odds(p)});
     }
     const auto numbers = [&](const std::vector<double>& values) {
-      return at::tensor(at::ArrayRef<double>(values), at::kDouble).to(task_.inputs.options());
+      return at::tensor(at::ArrayRef<double>(values), at::kDouble).to(task_.samples.inputs.options());
     };
-    return {at::tensor(at::ArrayRef<std::int64_t>(classes), at::kLong).to(task_.inputs.device()), numbers(low), numbers(high),
-            numbers(room)};
+    return {at::tensor(at::ArrayRef<std::int64_t>(classes), at::kLong).to(task_.samples.inputs.device()), numbers(low),
+            numbers(high), numbers(room)};
   }
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static double log_odds(double p) { return std::log(p) - std::log1p(-p); }
@@ -158,10 +158,10 @@ class Walk {
     const at::Tensor moved = task_.threat.project(rows_at(walkers_.points, rows) + step, clean);
     walkers_.points = walkers_.points.index_copy(0, rows.to(walkers_.points.device()), moved);
     ExplainTask judged = explain_at(task_, task_.threat.admit(moved, clean));
-    judged.targets = rows_at(walkers_.targets, rows);
-    judged.sample_ids = rows_at(walkers_.ids, rows);
+    judged.samples.targets = rows_at(walkers_.targets, rows);
+    judged.samples.ids = rows_at(walkers_.ids, rows);
     charge_rows(rows, 1 + passes_);
-    ledger_.record_again(judged.inputs, task_.explainer.attribute(judged), owners_of(rows));
+    ledger_.record_again(judged.samples.inputs, task_.explainer.attribute(judged), owners_of(rows));
   }
 
   void judge() {
@@ -172,9 +172,9 @@ class Walk {
       return;
     }
     ExplainTask judged = point();
-    judged.inputs = task_.threat.admit(walkers_.points, walkers_.clean);
+    judged.samples.inputs = task_.threat.admit(walkers_.points, walkers_.clean);
     const Explanation there = task_.explainer.attribute(judged);
-    ledger_.record(judged.inputs, there, walkers_.owners);
+    ledger_.record(judged.samples.inputs, there, walkers_.owners);
     if (rules_.repair > 0 && rules_.surrogate) repair(there.logits);
   }
 
@@ -230,8 +230,9 @@ double WalkRules::step_length(std::int64_t step) const {
 }
 
 Walkers Walkers::of(const AttackTask& task) {
-  Walkers all{.points = task.inputs, .clean = task.inputs, .targets = task.targets, .ids = task.sample_ids};
-  all.owners.resize(static_cast<std::size_t>(task.inputs.size(0)));
+  Walkers all{
+      .points = task.samples.inputs, .clean = task.samples.inputs, .targets = task.samples.targets, .ids = task.samples.ids};
+  all.owners.resize(static_cast<std::size_t>(task.samples.inputs.size(0)));
   std::iota(all.owners.begin(), all.owners.end(), 0);
   return all;
 }
@@ -240,9 +241,9 @@ Walkers Walkers::of(const AttackTask& task, Ledger::Owners owners, at::Tensor po
   const at::Tensor rows = at::tensor(at::ArrayRef<std::int64_t>(owners), at::kLong);
   return {.owners = std::move(owners),
           .points = std::move(points),
-          .clean = rows_at(task.inputs, rows),
-          .targets = rows_at(task.targets, rows),
-          .ids = rows_at(task.sample_ids, rows)};
+          .clean = rows_at(task.samples.inputs, rows),
+          .targets = rows_at(task.samples.targets, rows),
+          .ids = rows_at(task.samples.ids, rows)};
 }
 
 void Walkers::keep(const at::Tensor& rows) {

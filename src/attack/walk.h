@@ -25,7 +25,7 @@ class Descent {
   virtual at::Tensor gradient(Linearization& here, const ExplainTask& at) = 0;
   // Pullbacks that a call costs.
   virtual std::int64_t pullbacks() const { return 1; }
-  // From now on the rows are these of the present ones; an index on the task's device.
+  // Keeps only these of the present rows; `rows` is an index on the task's device.
   virtual void keep(const at::Tensor& rows) = 0;
 };
 

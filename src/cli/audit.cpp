@@ -23,12 +23,12 @@ struct AuditCommand {
   CommonFlags common;
   SubjectFlags subject;
   AttackFlags attack;
-  std::string config, out, labels, title = "audit";
+  std::string config, out, title = "audit";
   std::vector<std::string> set, gates, measures;
   bool json = false;
   const CLI::App* command = nullptr;
 
-  bool given(const char* flag) const { return command->count(flag) > 0; }
+  bool given(const std::string& flag) const { return command->count(flag) > 0; }
 };
 
 // A run before any work: who it is, what it must meet, and how to prepare it.
@@ -58,31 +58,16 @@ Request from_config(const AuditCommand& flags) {
 }
 
 Trial trial_of(const AuditCommand& flags) {
-  const AttackFlags& attack = flags.attack;
-  return {.explainers = attack.explainers,
-          .attacks = attack.attacks,
-          .metrics = attack.metrics,
-          .measures = flags.measures,
-          .norm = parse_norm(attack.norm),
-          .epsilons = attack.parsed_epsilons(),
-          .box = attack.parsed_box(),
-          .threat = attack.parsed_threat(),
-          .select = attack.parsed_select()};
+  Trial trial = flags.attack.trial();
+  trial.measures = flags.measures;
+  return trial;
 }
 
 AuditPlan plan_from_flags(const AuditCommand& flags) {
   const Subject subject = load_subject(flags.subject, flags.common.torch_device(), /*allow_non_finite=*/true);
-  AuditData data{.name = flags.subject.inputs,
-                 .inputs = subject.inputs,
-                 .targets = subject.targets,
-                 .ids = subject.ids,
-                 .baseline = subject.baseline,
-                 .background = subject.background,
-                 .schema = subject.schema,
-                 .trial = trial_of(flags)};
-  if (!flags.labels.empty()) data.labels = read_labels(flags.labels, subject.inputs.size(0), subject.classes);
+  AuditData data{.name = subject.dataset, .samples = subject.samples, .trial = trial_of(flags)};
   exclude_non_finite(data);
-  check_data(data);
+  check_samples(data.name, data.samples, data.trial);
   Json facts{{"model", flags.subject.model}};
   if (const auto parameters = subject.model->parameter_count()) facts["parameters"] = *parameters;
   AuditPlan plan{.title = flags.title, .seed = static_cast<std::uint64_t>(flags.common.seed), .tiles = flags.common.tiles()};
@@ -100,18 +85,15 @@ Request from_flags(const AuditCommand& flags) {
   const Trial trial = trial_of(flags);
   Request request{.gates = parsed(flags.gates), .prepare = [&flags] { return plan_from_flags(flags); }};
   check_gates_answered(request.gates, {trial});
-  request.identity =
-      identity_of(flags.subject, flags.attack, flags.common,
-                  {{"labels", flags.labels}, {"title", flags.title}, {"measures", flags.measures}}, {flags.labels});
+  request.identity = identity_of(flags.subject, trial, flags.common, {{"title", flags.title}});
   return request;
 }
 
 // What a configuration says itself cannot be said by a flag too.
 void refuse_flags_beside_config(const AuditCommand& flags) {
-  for (const char* flag :
-       {"--model", "--inputs",    "--targets", "--schema",           "--baseline",  "--background", "--labels",
-        "--title", "--explainer", "--attack",  "--metric",           "--measure",   "--norm",       "--epsilon",
-        "--box",   "--valid",     "--sides",   "--negative-weights", "--tolerance", "--select"}) {
+  std::vector<std::string> own = study_flags();
+  own.insert(own.end(), {"--title", "--measure"});
+  for (const std::string& flag : own) {
     if (flags.given(flag))
       usage_error("audit: {} cannot be given with {}; change the configuration, or use --set key=value", flag, flags.config);
   }
@@ -158,7 +140,7 @@ void add_audit(CLI::App& app, Outcome& outcome) {
   flags->attack.add_to(*command, false, true);
   command->add_option("--measure", flags->measures, "Measure of the model around each sample; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--labels", flags->labels, "True classes, .npy [B], for accuracy and AUC");
+  command->add_option("--labels", flags->subject.labels, "True classes, .npy [B], for accuracy and AUC");
   command->add_option("--gate", flags->gates, "What must hold, for example 'top_k(k=8)>=0.6'; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--title", flags->title, "Title of the report")->capture_default_str();

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <filesystem>
+#include <type_traits>
 
 #include <fmt/ranges.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
-#include "holdfast/core/number.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/byte_images.h"
@@ -22,7 +21,7 @@ std::string sample_shape_text(const at::Tensor& inputs) {
   return to_string(inputs.sizes().slice(1).vec());
 }
 
-// From --schema, else what the model knows, else what the shape says.
+// Takes the schema from --schema, else from what the model knows, else from the shape.
 Schema schema_for(const SubjectFlags& flags, const Model& model, const at::Tensor& inputs) {
   const std::vector<std::int64_t> shape = inputs.sizes().slice(1).vec();
   Schema schema;
@@ -84,12 +83,10 @@ const CLI::Validator kCount(
     },
     "");
 
-double parse_real(const std::string& text, const std::string& what) {
-  double value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    usage_error("{}: '{}' is not a number", what, text);
-  return value;
+// negative_weights -> --negative-weights
+std::string flag_of(std::string option) {
+  std::replace(option.begin(), option.end(), '_', '-');
+  return "--" + option;
 }
 
 }  // namespace
@@ -132,21 +129,25 @@ void SubjectFlags::add_to(CLI::App& command, bool required) {
                      "Rows of the data, .npy [N, ...]: for baseline=mean, gradient_shap, removal by mean or resampling");
 }
 
+std::vector<std::string> SubjectFlags::files() const {
+  return {model_file(model), inputs, targets, labels, schema, baseline, background};
+}
+
 Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_non_finite) {
-  Subject subject;
-  subject.inputs = read_inputs(flags.inputs, {.allow_non_finite = allow_non_finite});
-  if (subject.inputs.dim() < 2) {
-    input_error("{}: has shape {}; samples [B, ...] are expected", flags.inputs, to_string(subject.inputs.sizes().vec()));
+  Samples samples{.inputs = read_inputs(flags.inputs, {.allow_non_finite = allow_non_finite})};
+  if (samples.inputs.dim() < 2) {
+    input_error("{}: has shape {}; samples [B, ...] are expected", flags.inputs, to_string(samples.inputs.sizes().vec()));
   }
-  subject.model = load_model(flags.model, device);
-  subject.classes = count_classes(*subject.model, subject.inputs, flags.inputs);
-  subject.schema = schema_for(flags, *subject.model, subject.inputs);
-  warn_of_byte_images(subject.inputs, subject.schema, flags.inputs);
-  if (!flags.targets.empty()) subject.targets = read_labels(flags.targets, subject.inputs.size(0), subject.classes);
-  subject.ids = at::arange(subject.inputs.size(0), at::kLong);
-  if (!flags.baseline.empty()) subject.baseline = read_baseline(flags.baseline, subject.inputs);
-  if (!flags.background.empty()) subject.background = read_background(flags.background, subject.inputs);
-  return subject;
+  const std::shared_ptr<const Model> model = load_model(flags.model, device);
+  const std::int64_t classes = count_classes(*model, samples.inputs, flags.inputs);
+  samples.schema = share_schema(schema_for(flags, *model, samples.inputs));
+  warn_of_byte_images(samples.inputs, *samples.schema, flags.inputs);
+  if (!flags.targets.empty()) samples.targets = read_labels(flags.targets, samples.count(), classes);
+  if (!flags.labels.empty()) samples.labels = read_labels(flags.labels, samples.count(), classes);
+  samples.ids = at::arange(samples.count(), at::kLong);
+  if (!flags.baseline.empty()) samples.baseline = read_baseline(flags.baseline, samples.inputs);
+  if (!flags.background.empty()) samples.background = read_background(flags.background, samples.inputs);
+  return {flags.inputs, flags.model, model, std::move(samples)};
 }
 
 void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
@@ -160,53 +161,35 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
   calls("--explainer", explainers, "Explanation to attack");
   calls("--attack", attacks, "Attack");
   calls("--metric", metrics, "Similarity to break");
-  command.add_option("--norm", norm, "Norm of the ball")->check(CLI::IsMember({"l2", "linf", "l1"}))->capture_default_str();
-  command
-      .add_option("--epsilon", epsilon,
-                  "Radius of the ball, in the units of the inputs, as 0.5 or 8/255; several, as 0.1,0.3,1: each starts where the "
-                  "one before "
-                  "ended")
-      ->required(required);
-  command.add_option("--box", box, "Range of valid values, LO,HI");
-  command.add_flag("--valid", valid, "Tables: only valid rows; ranges, steps and one-hot groups of the schema hold");
-  command.add_option("--sides", sides, "Pairs: which side may be perturbed")
-      ->check(CLI::IsMember({"both", "first", "second"}))
-      ->capture_default_str();
-  command.add_flag("--negative-weights", negative_weights, "Graphs: edges may become negative in samples without negative ones");
-  command.add_option("--tolerance", tolerance, "How far the predicted class's probability may move; default: as far as it likes");
+  for_each_option([&]<class Value>(const char* name, Value Threat::*member, const char* help) {
+    const std::string flag = flag_of(name);
+    if constexpr (std::is_same_v<Value, bool>) {
+      command.add_flag(flag, threat_flags_[name], help);
+    } else {
+      CLI::Option* option = command.add_option(flag, threat_[name], help);
+      if (flag == "--epsilon") option->required(required);
+      if constexpr (std::is_enum_v<Value>) option->default_str(to_string(Threat{}.*member));
+    }
+  });
   command.add_option("--select", select, "Which iterate to keep: the worst for the defender, or the last as the papers do")
       ->check(CLI::IsMember({"worst", "last"}))
       ->capture_default_str();
 }
 
-std::vector<double> AttackFlags::parsed_epsilons() const {
-  std::vector<double> epsilons;
-  for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
-    end = epsilon.find(',', begin);
-    const std::string text = epsilon.substr(begin, end == std::string::npos ? end : end - begin);
-    const std::optional<double> value = parse_quotient(text);
-    if (!value) usage_error("--epsilon: '{}' is not a number", text);
-    epsilons.push_back(*value);
-    if (epsilons.size() > 1 && epsilons.back() <= epsilons[epsilons.size() - 2])
-      usage_error("--epsilon {}: {} does not exceed the number before it", epsilon, epsilons.back());
+Trial AttackFlags::trial() const {
+  Trial trial{.explainers = explainers, .attacks = attacks, .metrics = metrics, .select = parse_select(select)};
+  for (const auto& [name, text] : threat_) {
+    if (!text.empty()) set_option(trial.threat, name, text, flag_of(name));
   }
-  return epsilons;
+  for (const auto& [name, given] : threat_flags_) set_option(trial.threat, name, given ? "true" : "false", flag_of(name));
+  return trial;
 }
 
-ThreatOptions AttackFlags::parsed_threat() const {
-  ThreatOptions options{.valid = valid, .sides = parse_sides(sides), .negative_weights = negative_weights};
-  if (!tolerance.empty()) options.tolerance = parse_real(tolerance, "--tolerance");
-  return options;
-}
-
-std::optional<std::pair<double, double>> AttackFlags::parsed_box() const {
-  if (box.empty()) return std::nullopt;
-  const std::size_t comma = box.find(',');
-  if (comma == std::string::npos) usage_error("--box {}: write LO,HI, for example 0,1", box);
-  const double low = parse_real(box.substr(0, comma), "--box");
-  const double high = parse_real(box.substr(comma + 1), "--box");
-  if (low >= high) usage_error("--box {}: the first number must be below the second", box);
-  return std::pair(low, high);
+std::vector<std::string> study_flags() {
+  std::vector<std::string> flags{"--model",  "--inputs",    "--targets", "--schema", "--baseline", "--background",
+                                 "--labels", "--explainer", "--attack",  "--metric", "--select"};
+  for_each_option([&](const char* name, auto, const char*) { flags.push_back(flag_of(name)); });
+  return flags;
 }
 
 NewFolders prepare_output_file(const std::string& path, const std::vector<std::string>& endings) {

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +13,7 @@
 #include "holdfast/attack/attack.h"
 #include "holdfast/core/new_folders.h"
 #include "holdfast/data/schema.h"
-#include "holdfast/experiment/cell.h"
+#include "holdfast/experiment/grid.h"
 #include "holdfast/model/model.h"
 
 namespace holdfast::cli {
@@ -33,46 +32,36 @@ struct CommonFlags {
   TileOptions tiles() const { return {.size = tile, .threads = threads}; }
 };
 
-// --model, --inputs, --targets, --schema, --baseline, --background: what explain, attack and audit look at.
+// --model, --inputs, --targets, --schema, --baseline, --background: the files that explain, attack, measure and audit look at.
 struct SubjectFlags {
-  std::string model, inputs, targets, schema, baseline, background;
+  std::string model, inputs, targets, labels, schema, baseline, background;
 
   void add_to(CLI::App& command, bool required);
-};
-
-struct Subject {
-  std::shared_ptr<const Model> model;
-  at::Tensor inputs;                // [B, sample...]
-  at::Tensor targets;               // undefined when not given
-  at::Tensor ids;                   // 0 .. B-1
-  at::Tensor baseline, background;  // [sample...] and [N, sample...]; undefined when not given
-  Schema schema;
-  std::int64_t classes = 0;
+  // Every file that was named, for a run's identity.
+  std::vector<std::string> files() const;
 };
 
 // Loads and checks that the parts fit each other. `allow_non_finite`: audit counts such samples instead.
 Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_non_finite = false);
 
-// --explainer, --attack, --norm, --epsilon, --box, --valid, --sides, --negative-weights, --tolerance, --metric, --select.
+// --explainer, --attack, --metric, --select and an option of the threat each.
 struct AttackFlags {
   std::vector<std::string> explainers{"saliency"};
   std::vector<std::string> attacks{"er"};
   std::vector<std::string> metrics{"top_k(k=8)"};
-  std::string norm = "l2";
-  std::string epsilon;
-  std::string box;
-  bool valid = false, negative_weights = false;
-  std::string sides = "both";
-  std::string tolerance;
   std::string select = "worst";
 
   // `repeated`: explainers, attacks and metrics may be given several times.
   void add_to(CLI::App& command, bool required, bool repeated);
-  std::vector<double> parsed_epsilons() const;  // one or more, each larger than the one before
-  std::optional<std::pair<double, double>> parsed_box() const;
-  ThreatOptions parsed_threat() const;
-  Select parsed_select() const { return select == "last" ? Select::kLast : Select::kWorst; }
+  // Throws kUsage for what cannot be read.
+  Trial trial() const;
+
+ private:
+  std::map<std::string, std::string> threat_;  // texts of the options that were given
+  std::map<std::string, bool> threat_flags_;
 };
+// Names of all flags of the two structs above: "--model", "--negative-weights".
+std::vector<std::string> study_flags();
 
 // Before any work: makes the folder of an output file, which goes again if nothing is written; throws when it cannot be
 // written to, or when the name does not end as one of `endings` (none: any).

@@ -57,20 +57,19 @@ Json refusals(const Model& model) {
   }
   const std::optional<Layout> layout = model.layout();
   if (!layout) return refused;
-  const Schema schema = Schema::of(*layout);
   std::vector<std::int64_t> shape = layout->sample_shape();
   shape.insert(shape.begin(), 1);
   const at::Tensor sample = at::zeros(shape);
   const std::unique_ptr<Explainer> explainer = explainers().make("saliency");
-  const MeasureJob job{.model = model,
-                       .explainer = *explainer,
-                       .schema = schema,
-                       .inputs = sample,
-                       .sample_ids = at::zeros({1}, at::kLong),
-                       .epsilon = 1,
-                       .background = sample};
+  const MeasureTask task{.model = model,
+                         .explainer = *explainer,
+                         .samples = {.inputs = sample,
+                                     .ids = at::zeros({1}, at::kLong),
+                                     .schema = share_schema(Schema::of(*layout)),
+                                     .background = sample},
+                         .epsilon = 1};
   for (const MethodInfo* info : measures().infos()) {
-    ask("measures", *info, [&] { check_measure(*measures().make(info->name), job); });
+    ask("measures", *info, [&] { check_measure(*measures().make(info->name), task); });
   }
   return refused;
 }

@@ -62,12 +62,12 @@ void log_result(const Json& result) {
 }
 
 // One picture a sample: the map over its input, with the names of the features for tables.
-void write_pictures(const ExplainCommand& flags, const Subject& subject, const at::Tensor& maps) {
+void write_pictures(const ExplainCommand& flags, const Samples& samples, const at::Tensor& maps) {
   make_folders(flags.png);
   const std::int64_t count = std::min(maps.size(0), flags.png_count);
   for (std::int64_t sample = 0; sample < count; ++sample) {
-    write_map_png(fmt::format("{}/{:05}.png", flags.png, sample), to_raw(subject.inputs[sample]), to_raw(maps[sample]),
-                  subject.schema, {.top = flags.png_top});
+    write_map_png(fmt::format("{}/{:05}.png", flags.png, sample), to_raw(samples.inputs[sample]), to_raw(maps[sample]),
+                  *samples.schema, {.top = flags.png_top});
   }
   log_info("{} in {}", counted(count, "picture"), flags.png);
 }
@@ -78,26 +78,19 @@ void run(const ExplainCommand& flags) {
   if (!flags.png.empty()) check_writable_folder(flags.png);
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.explainer);
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());
-  const ExplainJob job{.model = *subject.model,
-                       .explainer = *explainer,
-                       .schema = subject.schema,
-                       .inputs = subject.inputs,
-                       .targets = subject.targets,
-                       .sample_ids = subject.ids,
-                       .seed = static_cast<std::uint64_t>(flags.common.seed),
-                       .baseline = subject.baseline,
-                       .background = subject.background};
-  check_explain(job);
+  const ExplainTask task{
+      .model = *subject.model, .samples = subject.samples, .seed = static_cast<std::uint64_t>(flags.common.seed)};
+  explainer->check_task(task);  // before the progress line
   ExplainedBatch batch;
   {
-    Progress progress("explain", subject.inputs.size(0), "samples");
-    batch = explain_all(job, flags.common.tiles(), &progress);
+    Progress progress("explain", subject.samples.count(), "samples");
+    batch = explain_all(*explainer, task, flags.common.tiles(), &progress);
   }
   const at::Tensor maps = scaled_maps(batch.maps, batch.log_scale);
   write_tensor(flags.out, maps);
   const Json result = result_json(flags, *explainer, batch);
   log_result(result);
-  if (!flags.png.empty()) write_pictures(flags, subject, maps);
+  if (!flags.png.empty()) write_pictures(flags, subject.samples, maps);
   if (flags.json) std::fputs(dump_json(result).c_str(), stdout);
 }
 

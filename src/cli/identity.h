@@ -1,17 +1,12 @@
+// What makes a run from flags this run.
 #pragma once
-
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "common.h"
 #include "holdfast/core/json.h"
 
 namespace holdfast::cli {
 
-// What makes a run of flags this run (run_folder.h): the flags by name, what a command adds to them, the conditions, and the
-// checksums of the files they name.
-Json identity_of(const SubjectFlags& subject, const AttackFlags& attack, const CommonFlags& common, const Json& more,
-                 const std::vector<std::string>& more_files = {});
+// For run folders (experiment/run_folder.h): what was asked for, with `more` beside it, and checksums of the files.
+Json identity_of(const SubjectFlags& subject, const Trial& trial, const CommonFlags& common, const Json& more);
 
 }  // namespace holdfast::cli

@@ -19,7 +19,7 @@ struct MeasureCommand {
   const CLI::App* command = nullptr;
 };
 
-// Which of the two forms was meant, and that the flags are those of one.
+// Finds out which of the two forms was meant, and that the flags belong to it.
 bool asks_for_a_model(const MeasureCommand& flags) {
   const bool maps = !flags.maps.original.empty() || !flags.maps.metrics.empty() || !flags.maps.labels.empty();
   if (flags.subject.model.empty()) {

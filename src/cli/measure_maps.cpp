@@ -17,7 +17,7 @@
 namespace holdfast::cli {
 namespace {
 
-// In the order given; a metric that was named twice, in whatever words, is one.
+// Keeps the order given; a metric that was named twice, in whatever words, is one.
 std::vector<std::unique_ptr<Metric>> make_metrics(const std::vector<std::string>& calls) {
   std::vector<std::unique_ptr<Metric>> chosen;
   for (const std::string& call : calls) {

@@ -143,46 +143,41 @@ void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_f
   for (const std::string& text : flags.measures) chosen.push_back(measures().make(text));
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.explainer);
   const Subject subject = load_subject(subject_flags, common.torch_device());
-  const MeasureJob job{.model = *subject.model,
-                       .explainer = *explainer,
-                       .schema = subject.schema,
-                       .inputs = subject.inputs,
-                       .targets = subject.targets,
-                       .sample_ids = subject.ids,
-                       .seed = static_cast<std::uint64_t>(common.seed),
-                       .epsilon = flags.epsilon.empty() ? 0 : parsed(flags.epsilon, "--epsilon"),
-                       .endpoints = flags.endpoints.empty() ? at::Tensor() : read_inputs(flags.endpoints),
-                       .baseline = subject.baseline,
-                       .background = subject.background};
-  if (!(job.epsilon >= 0)) usage_error("--epsilon {}: must be at least 0", flags.epsilon);
-  for (const std::unique_ptr<Measure>& measure : chosen) check_measure(*measure, job);
+  const MeasureTask task{.model = *subject.model,
+                         .explainer = *explainer,
+                         .samples = subject.samples,
+                         .seed = static_cast<std::uint64_t>(common.seed),
+                         .epsilon = flags.epsilon.empty() ? 0 : parsed(flags.epsilon, "--epsilon"),
+                         .endpoints = flags.endpoints.empty() ? at::Tensor() : read_inputs(flags.endpoints)};
+  if (!(task.epsilon >= 0)) usage_error("--epsilon {}: must be at least 0", flags.epsilon);
+  for (const std::unique_ptr<Measure>& measure : chosen) check_measure(*measure, task);
 
   std::vector<Measurement> measured;
   {
-    const auto total = static_cast<std::int64_t>(chosen.size()) * subject.inputs.size(0);
+    const auto total = static_cast<std::int64_t>(chosen.size()) * subject.samples.count();
     Progress progress("measure", total, "samples");
     for (const std::unique_ptr<Measure>& measure : chosen) {
       progress.note(measure->name());
-      measured.push_back(measure_all(*measure, job, common.tiles(), &progress));
+      measured.push_back(measure_all(*measure, task, common.tiles(), &progress));
     }
   }
   if (!flags.out.empty()) write_columns(flags.out, columns_of(chosen, measured));
   std::vector<PairedComparison> comparisons;
-  if (!flags.compare.empty()) comparisons = compared(flags.compare, chosen, measured, job.seed);
+  if (!flags.compare.empty()) comparisons = compared(flags.compare, chosen, measured, task.seed);
 
   if (!json) {
-    std::printf("%s of %s, %s\n", counted(subject.inputs.size(0), "sample").c_str(), subject.model->name().c_str(),
+    std::printf("%s of %s, %s\n", counted(subject.samples.count(), "sample").c_str(), subject.model->name().c_str(),
                 explainer->name().c_str());
-    print_measures(chosen, measured, job.seed);
+    print_measures(chosen, measured, task.seed);
     if (!comparisons.empty()) print_comparisons(flags.compare, chosen, comparisons);
     return;
   }
-  Json results{{"samples", subject.inputs.size(0)},
+  Json results{{"samples", subject.samples.count()},
                {"model", subject.model->name()},
                {"explainer", explainer->name()},
                {"measures", Json::array()}};
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    results["measures"].push_back(to_json(*chosen[i], measured[i], job.seed));
+    results["measures"].push_back(to_json(*chosen[i], measured[i], task.seed));
     if (!comparisons.empty()) results["measures"].back()["comparison"] = to_json(comparisons[i]);
   }
   std::fputs(dump_json(results).c_str(), stdout);

@@ -11,6 +11,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/batch_rows.h"
 #include "model_tiles.h"
+#include "samples.h"
 
 namespace holdfast {
 namespace {
@@ -20,44 +21,49 @@ constexpr const char* kOutcomes = "samples";  // key of the per-sample outcomes 
 // Rows of the run that attacks may scale themselves by.
 constexpr std::int64_t kReferenceRows = 32;
 
-CellResult run_part(const CellTask& task, const Reference& reference, const Tile& tile) {
-  const at::Tensor inputs = inputs_for(task.inputs, tile, task.model);
-  const at::Tensor targets = targets_for(task.targets, tile, task.model, inputs);
-  const at::Tensor ids = rows(task.sample_ids, tile);
-  const AttackTask attack_task{
-      .model = task.model,
-      .explainer = task.explainer,
-      .metric = task.metric,
-      .threat = task.threat,
-      .schema = task.schema,
-      .inputs = inputs,
-      .targets = targets,
-      .sample_ids = ids,
-      .seed = task.seed,
-      .baseline = reference.baseline,
-      .background = reference.background,
-      .reference = inputs_for(task.inputs, {.begin = 0, .end = std::min(kReferenceRows, task.inputs.size(0))}, task.model),
-      .start = task.start.defined() ? inputs_for(task.start, tile, task.model) : at::Tensor(),
-      .select = task.select,
-      .trace = task.trace};
-  AttackResult result = task.attack.run(attack_task);
-  return {.targets = to_cpu(targets),
-          .perturbed = to_cpu(result.perturbed),
-          .original_maps = to_cpu(result.original.maps),
-          .moved_maps = to_cpu(result.moved.maps),
-          .original_scale = to_cpu(result.original.log_scale),
-          .moved_scale = to_cpu(result.moved.log_scale),
-          .logits = to_cpu(result.original.logits),
-          .moved_logits = to_cpu(result.moved.logits),
-          .samples = std::move(result.samples),
-          .components = std::move(result.components)};
+// What the attack does not know of a sample: predictions, confidences and the size of the perturbation.
+void complete_outcomes(CellResult& result, const AttackTask& task, const at::Tensor& inputs) {
+  const auto column = [](const at::Tensor& values) { return values.to(at::kDouble).contiguous(); };
+  const at::Tensor before = column(predicted_class(result.logits)), after = column(predicted_class(result.perturbed_logits));
+  const at::Tensor confident = column(confidence(result.logits, result.targets));
+  const at::Tensor confident_after = column(confidence(result.perturbed_logits, result.targets));
+  const at::Tensor norms = column(task.threat.distance(result.perturbed, inputs.cpu()));
+  for (std::size_t i = 0; i < result.samples.size(); ++i) {
+    SampleOutcome& sample = result.samples[i];
+    sample.target = result.targets.const_data_ptr<std::int64_t>()[i];
+    sample.prediction = static_cast<std::int64_t>(before.const_data_ptr<double>()[i]);
+    sample.prediction_after = static_cast<std::int64_t>(after.const_data_ptr<double>()[i]);
+    sample.confidence = confident.const_data_ptr<double>()[i];
+    sample.confidence_after = confident_after.const_data_ptr<double>()[i];
+    sample.norm = norms.const_data_ptr<double>()[i];
+  }
 }
 
-// Stored tiles too: a file may have been changed.
-Verification verify_tile(const CellTask& task, const Tile& tile, const CellResult& result) {
-  const at::Tensor inputs = inputs_for(task.inputs, tile, task.model);
-  return verify(task.model, task.threat, inputs, result.perturbed.to(inputs.options()), rows(task.sample_ids, tile),
-                task.attack.name());
+CellResult run_part(const Attack& attack, const AttackTask& task, const Tile& tile) {
+  AttackTask part = task;
+  part.samples = samples_for(task.samples, tile, task.model);
+  part.reference =
+      inputs_for(task.samples.inputs, {.begin = 0, .end = std::min(kReferenceRows, task.samples.count())}, task.model);
+  if (task.start.defined()) part.start = inputs_for(task.start, tile, task.model);
+  AttackResult attacked = attack.run(part);
+  CellResult result{.targets = to_cpu(part.samples.targets),
+                    .perturbed = to_cpu(attacked.perturbed),
+                    .original_maps = to_cpu(attacked.original.maps),
+                    .perturbed_maps = to_cpu(attacked.moved.maps),
+                    .original_scale = to_cpu(attacked.original.log_scale),
+                    .perturbed_scale = to_cpu(attacked.moved.log_scale),
+                    .logits = to_cpu(attacked.original.logits),
+                    .perturbed_logits = to_cpu(attacked.moved.logits),
+                    .samples = std::move(attacked.samples),
+                    .components = std::move(attacked.components)};
+  complete_outcomes(result, task, rows(task.samples.inputs, tile));
+  return result;
+}
+
+Verification verify_tile(const Attack& attack, const AttackTask& task, const Tile& tile, const CellResult& result) {
+  const at::Tensor inputs = inputs_for(task.samples.inputs, tile, task.model);
+  return verify(task.model, task.threat, inputs, result.perturbed.to(inputs.options()), rows(task.samples.ids, tile),
+                attack.name());
 }
 
 // The tensors of a result by name, for storing and joining.
@@ -65,58 +71,11 @@ std::vector<std::pair<const char*, at::Tensor CellResult::*>> tensor_fields() {
   return {{"targets", &CellResult::targets},
           {"perturbed", &CellResult::perturbed},
           {"original_maps", &CellResult::original_maps},
-          {"moved_maps", &CellResult::moved_maps},
+          {"perturbed_maps", &CellResult::perturbed_maps},
           {"original_scale", &CellResult::original_scale},
-          {"moved_scale", &CellResult::moved_scale},
+          {"perturbed_scale", &CellResult::perturbed_scale},
           {"logits", &CellResult::logits},
-          {"moved_logits", &CellResult::moved_logits}};
-}
-
-Json outcome_to_json(const SampleOutcome& sample) {
-  return {{"value", sample.value},
-          {"first_swap", sample.first_swap},
-          {"label_flips", sample.label_flips},
-          {"evaluations", sample.evaluations},
-          {"iteration", sample.iteration},
-          {"projections", sample.projections},
-          {"non_finite", sample.non_finite},
-          {"followed", sample.followed},
-          {"no_gradient", sample.no_gradient},
-          {"clean_margin", sample.clean_margin},
-          {"margin", sample.margin},
-          {"component", sample.component},
-          {"late_gain", sample.late_gain},
-          {"trace", sample.trace},
-          {"trace_evaluations", sample.trace_evaluations}};
-}
-
-// Undefined values are null in JSON.
-double number_or_nan(const Json& json) {
-  return json.is_null() ? std::nan("") : json.get<double>();
-}
-
-// The margin of the only class is infinite, which JSON writes as null.
-double number_or_infinity(const Json& json) {
-  return json.is_null() ? std::numeric_limits<double>::infinity() : json.get<double>();
-}
-
-SampleOutcome outcome_from_json(const Json& json) {
-  SampleOutcome sample{.value = number_or_nan(json.at("value")),
-                       .first_swap = json.at("first_swap"),
-                       .label_flips = json.at("label_flips"),
-                       .evaluations = json.at("evaluations"),
-                       .iteration = json.at("iteration"),
-                       .projections = json.at("projections"),
-                       .non_finite = json.at("non_finite"),
-                       .followed = json.at("followed"),
-                       .no_gradient = json.at("no_gradient"),
-                       .clean_margin = number_or_infinity(json.at("clean_margin")),
-                       .margin = number_or_infinity(json.at("margin")),
-                       .late_gain = number_or_nan(json.at("late_gain")),
-                       .component = json.at("component"),
-                       .trace_evaluations = json.at("trace_evaluations")};
-  for (const Json& value : json.at("trace")) sample.trace.push_back(number_or_nan(value));
-  return sample;
+          {"perturbed_logits", &CellResult::perturbed_logits}};
 }
 
 // Components of one name are one; tiles may have left some out, because all their samples were broken by then.
@@ -130,7 +89,7 @@ void add_to(std::vector<ComponentCost>& all, const ComponentCost& more) {
   }
 }
 
-// Of two tiles.
+// Joins what the verifier found in two tiles.
 Verification worse_of(const Verification& a, const Verification& b) {
   return {.moved = a.moved + b.moved,
           .largest_distance = std::max(a.largest_distance, b.largest_distance),
@@ -159,24 +118,22 @@ CellResult join(std::vector<CellResult> tiles) {
 // Samples of a tile that are attacked together. An attack by gradient wants the graph of an explanation of many passes until it
 // has pulled back through it: where the graphs of a whole tile do not fit the memory all of them are made twice, so there are no
 // more samples than fit. (The path of a scale-invariant model is one point.)
-std::int64_t attacked_at_once(const CellTask& task, const Tile& tile) {
-  const std::int64_t passes = task.explainer.evaluations(task.schema);
+std::int64_t attacked_at_once(const AttackTask& task, const Tile& tile) {
+  const std::int64_t passes = task.explainer.evaluations(*task.samples.schema);
   if (passes == 1 || !task.explainer.is_differentiable() || task.model.capabilities().scale_invariant) return tile.size();
-  const BatchRows rows({.model = task.model,
-                        .inputs = inputs_for(task.inputs, {.begin = tile.begin, .end = tile.begin + 1}, task.model),
-                        .targets = {},
-                        .sample_ids = {}});
+  const at::Tensor first = inputs_for(task.samples.inputs, {.begin = tile.begin, .end = tile.begin + 1}, task.model);
+  const BatchRows rows({.model = task.model, .samples = {.inputs = first}});
   std::int64_t some = tile.size();
   while (some > 1 && !rows.all_fit(some * passes, Pass::kPullback)) --some;
   return even_part(tile.size(), some);
 }
 
-CellResult run_tile(const CellTask& task, const Reference& reference, const Tile& tile) {
+CellResult run_tile(const Attack& attack, const AttackTask& task, const Tile& tile) {
   const std::int64_t some = attacked_at_once(task, tile);
-  if (some == tile.size()) return run_part(task, reference, tile);
+  if (some == tile.size()) return run_part(attack, task, tile);
   std::vector<CellResult> parts;
   for (std::int64_t begin = tile.begin; begin < tile.end; begin += some) {
-    parts.push_back(run_part(task, reference, {.index = tile.index, .begin = begin, .end = std::min(begin + some, tile.end)}));
+    parts.push_back(run_part(attack, task, {.index = tile.index, .begin = begin, .end = std::min(begin + some, tile.end)}));
   }
   return join(std::move(parts));
 }
@@ -218,7 +175,7 @@ void TileStore::save(std::int64_t tile, const CellResult& result) const {
   TensorFile file;
   for (const auto& [name, field] : tensor_fields()) file.arrays.emplace_back(name, to_raw(result.*field));
   Json samples = Json::array(), components = Json::array();
-  for (const SampleOutcome& sample : result.samples) samples.push_back(outcome_to_json(sample));
+  for (const SampleOutcome& sample : result.samples) samples.push_back(to_exact_json(sample));
   for (const ComponentCost& component : result.components) {
     components.push_back({{"name", component.name}, {"evaluations", component.evaluations}, {"seconds", component.seconds}});
   }
@@ -226,42 +183,31 @@ void TileStore::save(std::int64_t tile, const CellResult& result) const {
   write_safetensors(path(tile), file);
 }
 
-void check_cell(const CellTask& task) {
+void check_cell(const Attack& attack, const AttackTask& task) {
   task.explainer.check(task.model);
-  check_samples_apart(task.model, task.inputs);
-  task.metric.check(task.schema);
-  // Predicted classes are not known yet; which class is explained decides nothing here.
-  const at::Tensor targets = task.targets.defined() ? task.targets : at::zeros({task.inputs.size(0)}, at::kLong);
-  task.attack.check({.model = task.model,
-                     .explainer = task.explainer,
-                     .metric = task.metric,
-                     .threat = task.threat,
-                     .schema = task.schema,
-                     .inputs = task.inputs,
-                     .targets = targets,
-                     .sample_ids = task.sample_ids,
-                     .seed = task.seed,
-                     .baseline = task.baseline,
-                     .background = task.background,
-                     .select = task.select,
-                     .trace = task.trace});
+  check_samples_apart(task.model, task.samples.inputs);
+  task.metric.check(*task.samples.schema);
+  AttackTask checked = task;
+  checked.samples = with_any_targets(task.samples);
+  attack.check(checked);
 }
 
-CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* progress, const TileStore* store) {
-  check_cell(task);
-  const Reference reference = reference_for(task.baseline, task.background, task.model);
-  const std::int64_t samples = task.inputs.size(0);
-  const std::int64_t size = tile_size(tiles, task.schema.layout);
+CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOptions& tiles, Progress* progress,
+                    const TileStore* store) {
+  AttackTask whole_task = task;
+  whole_task.samples = prepared(task.samples, task.model);
+  const std::int64_t samples = task.samples.count();
+  const std::int64_t size = tile_size(tiles, task.samples.layout());
   std::vector<CellResult> results(static_cast<std::size_t>(tile_count(samples, size)));
   for_each_tile(samples, size, threads_for(task.model, tiles.threads), [&](const Tile& tile) {
     CellResult& result = results[static_cast<std::size_t>(tile.index)];
     if (store != nullptr && store->has(tile.index)) {
       result = store->load(tile.index);
     } else {
-      result = run_tile(task, reference, tile);
+      result = run_tile(attack, whole_task, tile);
       if (store != nullptr) store->save(tile.index, result);
     }
-    result.verified = verify_tile(task, tile, result);
+    result.verified = verify_tile(attack, task, tile, result);
     if (progress != nullptr) progress->advance(tile.size());
   });
   CellResult whole = join(std::move(results));

@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-// Of the metric's range.
+// An ensemble has converged when its late gain is at most this share of the metric's range.
 constexpr double kConverged = 0.01;
 
 template <class Has>
@@ -21,7 +21,7 @@ bool never_followed(const SampleOutcome& sample) {
   return sample.followed == 0 && sample.no_gradient > 0;
 }
 
-// Of the numbers that are defined; NaN where none is.
+// The mean of the numbers that are defined; NaN where none is.
 template <class Number>
 double defined_mean_of(const CellResult& result, Number number) {
   double sum = 0;

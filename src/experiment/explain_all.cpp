@@ -7,38 +7,28 @@
 namespace holdfast {
 namespace {
 
-// Logits of the first sample by itself, for holding the first tile's against.
-at::Tensor first_alone(const ExplainJob& job) {
-  if (job.first_logits.defined()) return to_cpu(job.first_logits);
-  const at::NoGradGuard no_grad;
-  return to_cpu(job.model.logits(inputs_for(job.inputs, {.begin = 0, .end = 1}, job.model))[0]);
-}
-
-ExplainedBatch explain_tile(const ExplainJob& job, const Reference& reference, const Tile& tile) {
-  const at::Tensor inputs = inputs_for(job.inputs, tile, job.model);
-  const at::Tensor classes = targets_for(job.targets, tile, job.model, inputs);
-  const Explanation explanation = job.explainer.attribute({.model = job.model,
-                                                           .inputs = inputs,
-                                                           .targets = classes,
-                                                           .sample_ids = rows(job.sample_ids, tile),
-                                                           .seed = job.seed,
-                                                           .schema = &job.schema,
-                                                           .baseline = reference.baseline,
-                                                           .background = reference.background});
-  check_finite(explanation, rows(job.sample_ids, tile), job.model, job.explainer);
+ExplainedBatch explain_tile(const Explainer& explainer, const ExplainTask& task, const Tile& tile) {
+  ExplainTask part = task;
+  part.samples = samples_for(task.samples, tile, task.model);
+  const Explanation explanation = explainer.attribute(part);
+  check_finite(explanation, part.samples.ids, task.model, explainer);
   const auto kept = [](const at::Tensor& tensor) { return tensor.defined() ? to_cpu(tensor) : tensor; };
   return {.maps = to_cpu(explanation.maps),
           .log_scale = to_cpu(explanation.log_scale),
           .logits = to_cpu(explanation.logits),
-          .targets = to_cpu(classes),
+          .targets = to_cpu(part.samples.targets),
           .delta = kept(explanation.delta),
           .gauge_share = kept(explanation.gauge_share)};
 }
 
-void check_first(const ExplainJob& job, const at::Tensor& alone, const ExplainedBatch& part, const Tile& tile) {
-  check_same_logits(job.model, alone, part.logits[0]);
-  check_among_extremes(job.model, inputs_for(job.inputs, {.begin = 0, .end = std::min<std::int64_t>(tile.size(), 3)}, job.model),
-                       alone);
+// Holds the first sample's logits by itself against those it has in its tile.
+void check_first(const ExplainTask& task, const at::Tensor& known, const ExplainedBatch& part, const Tile& tile) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor batch =
+      inputs_for(task.samples.inputs, {.begin = 0, .end = std::min<std::int64_t>(tile.size(), 3)}, task.model);
+  const at::Tensor alone = to_cpu(known.defined() ? known : task.model.logits(batch.slice(0, 0, 1))[0]);
+  check_same_logits(task.model, alone, part.logits[0]);
+  check_among_extremes(task.model, batch, alone);
 }
 
 ExplainedBatch join(const std::vector<ExplainedBatch>& parts) {
@@ -76,31 +66,22 @@ at::Tensor predict(const Model& model, const at::Tensor& inputs, const Layout& l
   return at::cat(parts);
 }
 
-void check_explain(const ExplainJob& job) {
-  job.explainer.check_task({.model = job.model,
-                            .inputs = job.inputs,
-                            .targets = job.targets,
-                            .sample_ids = job.sample_ids,
-                            .schema = &job.schema,
-                            .baseline = job.baseline,
-                            .background = job.background});
-}
-
-ExplainedBatch explain_all(const ExplainJob& job, const TileOptions& tiles, Progress* progress) {
-  check_explain(job);
-  const Reference reference = reference_for(job.baseline, job.background, job.model);
-  const at::Tensor alone = first_alone(job);
-  const std::int64_t samples = job.inputs.size(0);
-  const std::int64_t size = tile_size(tiles, job.schema.layout);
+ExplainedBatch explain_all(const Explainer& explainer, const ExplainTask& task, const TileOptions& tiles, Progress* progress,
+                           const at::Tensor& first_logits) {
+  explainer.check_task(task);
+  ExplainTask whole_task = task;
+  whole_task.samples = prepared(task.samples, task.model);
+  const std::int64_t samples = task.samples.count();
+  const std::int64_t size = tile_size(tiles, task.samples.layout());
   std::vector<ExplainedBatch> parts(static_cast<std::size_t>(tile_count(samples, size)));
-  for_each_tile(samples, size, threads_for(job.model, tiles.threads), [&](const Tile& tile) {
+  for_each_tile(samples, size, threads_for(task.model, tiles.threads), [&](const Tile& tile) {
     ExplainedBatch& part = parts[static_cast<std::size_t>(tile.index)];
-    part = explain_tile(job, reference, tile);
-    if (tile.index == 0) check_first(job, alone, part, tile);
+    part = explain_tile(explainer, whole_task, tile);
+    if (tile.index == 0) check_first(whole_task, first_logits, part, tile);
     if (progress != nullptr) progress->advance(tile.size());
   });
   ExplainedBatch whole = join(parts);
-  check_maps(whole.maps, job.explainer.name(), job.model.name());
+  check_maps(whole.maps, explainer.name(), task.model.name());
   return whole;
 }
 

@@ -8,19 +8,11 @@
 namespace holdfast {
 namespace {
 
-MeasureTask task_of(const MeasureJob& job, const Reference& reference, const Tile& tile) {
-  const at::Tensor inputs = inputs_for(job.inputs, tile, job.model);
-  return {.model = job.model,
-          .explainer = job.explainer,
-          .schema = job.schema,
-          .inputs = inputs,
-          .targets = targets_for(job.targets, tile, job.model, inputs),
-          .sample_ids = rows(job.sample_ids, tile),
-          .seed = job.seed,
-          .epsilon = job.epsilon,
-          .endpoints = job.endpoints.defined() ? inputs_for(job.endpoints, tile, job.model) : at::Tensor(),
-          .baseline = reference.baseline,
-          .background = reference.background};
+MeasureTask part_of(const MeasureTask& task, const Tile& tile) {
+  MeasureTask part = task;
+  part.samples = samples_for(task.samples, tile, task.model);
+  if (task.endpoints.defined()) part.endpoints = inputs_for(task.endpoints, tile, task.model);
+  return part;
 }
 
 void add(std::vector<double>& to, const std::vector<double>& more) {
@@ -38,7 +30,7 @@ Measurement join(std::vector<Measurement> tiles) {
   return whole;
 }
 
-// Of the values that are defined; NaN, which JSON writes as null, where there are none.
+// The mean of the values that are defined; NaN, which JSON writes as null, where there are none.
 double defined_mean(const std::vector<double>& values) {
   double sum = 0, count = 0;
   for (const double value : values) {
@@ -51,31 +43,21 @@ double defined_mean(const std::vector<double>& values) {
 
 }  // namespace
 
-void check_measure(const Measure& measure, const MeasureJob& job) {
-  // Which class is explained decides nothing here; predicting it would be work.
-  const at::Tensor targets = job.targets.defined() ? job.targets : at::zeros({job.inputs.size(0)}, at::kLong);
-  measure.check({.model = job.model,
-                 .explainer = job.explainer,
-                 .schema = job.schema,
-                 .inputs = job.inputs,
-                 .targets = targets,
-                 .sample_ids = job.sample_ids,
-                 .seed = job.seed,
-                 .epsilon = job.epsilon,
-                 .endpoints = job.endpoints,
-                 .baseline = job.baseline,
-                 .background = job.background});
+void check_measure(const Measure& measure, const MeasureTask& task) {
+  MeasureTask checked = task;
+  checked.samples = with_any_targets(task.samples);
+  measure.check(checked);
+  check_samples_apart(task.model, task.samples.inputs);
 }
 
-Measurement measure_all(const Measure& measure, const MeasureJob& job, const TileOptions& tiles, Progress* progress) {
-  check_measure(measure, job);
-  check_samples_apart(job.model, job.inputs);
-  const Reference reference = reference_for(job.baseline, job.background, job.model);
-  const std::int64_t samples = job.inputs.size(0);
-  const std::int64_t size = tile_size(tiles, job.schema.layout);
+Measurement measure_all(const Measure& measure, const MeasureTask& task, const TileOptions& tiles, Progress* progress) {
+  MeasureTask whole = task;
+  whole.samples = prepared(task.samples, task.model);
+  const std::int64_t samples = task.samples.count();
+  const std::int64_t size = tile_size(tiles, task.samples.layout());
   std::vector<Measurement> parts(static_cast<std::size_t>(tile_count(samples, size)));
-  for_each_tile(samples, size, threads_for(job.model, tiles.threads), [&](const Tile& tile) {
-    parts[static_cast<std::size_t>(tile.index)] = measure.run(task_of(job, reference, tile));
+  for_each_tile(samples, size, threads_for(task.model, tiles.threads), [&](const Tile& tile) {
+    parts[static_cast<std::size_t>(tile.index)] = measure.run(part_of(whole, tile));
     if (progress != nullptr) progress->advance(tile.size());
   });
   return join(std::move(parts));

@@ -49,17 +49,24 @@ at::Tensor inputs_for(const at::Tensor& inputs, const Tile& tile, const Model& m
   return rows(inputs, tile).to(numbers_of(model)).contiguous();
 }
 
-at::Tensor targets_for(const at::Tensor& targets, const Tile& tile, const Model& model, const at::Tensor& inputs) {
-  if (targets.defined()) return rows(targets, tile).to(model.device());
-  const at::NoGradGuard no_grad;
-  return predicted_class(model.logits(inputs));
+Samples prepared(Samples samples, const Model& model) {
+  for (at::Tensor* tensor : {&samples.baseline, &samples.background}) {
+    if (tensor->defined()) *tensor = tensor->to(numbers_of(model)).contiguous();
+  }
+  return samples;
 }
 
-Reference reference_for(const at::Tensor& baseline, const at::Tensor& background, const Model& model) {
-  const auto moved = [&](const at::Tensor& tensor) {
-    return tensor.defined() ? tensor.to(numbers_of(model)).contiguous() : tensor;
-  };
-  return {moved(baseline), moved(background)};
+Samples samples_for(const Samples& samples, const Tile& tile, const Model& model) {
+  Samples part = samples.slice(tile.begin, tile.end).to(numbers_of(model));
+  if (part.targets.defined()) return part;
+  const at::NoGradGuard no_grad;
+  part.targets = predicted_class(model.logits(part.inputs));
+  return part;
+}
+
+Samples with_any_targets(Samples samples) {
+  if (!samples.targets.defined()) samples.targets = at::zeros({samples.count()}, at::kLong);
+  return samples;
 }
 
 at::Tensor to_cpu(const at::Tensor& tensor) {

@@ -17,13 +17,13 @@ std::int64_t tile_size(const TileOptions& tiles, const Layout& layout);
 at::Tensor rows(const at::Tensor& tensor, const Tile& tile);
 // On the model's device, in its precision.
 at::Tensor inputs_for(const at::Tensor& inputs, const Tile& tile, const Model& model);
-// Those given, else the predicted classes of `inputs`, the tile's own.
-at::Tensor targets_for(const at::Tensor& targets, const Tile& tile, const Model& model, const at::Tensor& inputs);
-// What explainers compare with, on the model's device and in its precision; undefined stays undefined.
-struct Reference {
-  at::Tensor baseline, background;
-};
-Reference reference_for(const at::Tensor& baseline, const at::Tensor& background, const Model& model);
+// Baseline and background on the model's device and in its precision: done once, before samples are cut into tiles.
+Samples prepared(Samples samples, const Model& model);
+// The samples of a tile for the model: on its device, in its precision, with the predicted classes where no targets are given.
+Samples samples_for(const Samples& samples, const Tile& tile, const Model& model);
+
+// For checks before any work: which class is explained decides nothing there, and predicting it would be work.
+Samples with_any_targets(Samples samples);
 
 at::Tensor to_cpu(const at::Tensor& tensor);
 
@@ -37,7 +37,7 @@ void check_samples_apart(const Model& model, const at::Tensor& inputs);
 // logits are given, among rows that hold nothing but the batch's smallest and largest value. A Network does to each sample what
 // it does to one; others are tried, unless they were before (Capabilities::known_apart).
 void check_among_extremes(const Model& model, const at::Tensor& batch, const at::Tensor& logits);
-// The same from logits that are there already: a sample's own, [classes], by itself and among others.
+// Compares logits that are there already: a sample's own, [classes], by itself and among others.
 void check_same_logits(const Model& model, const at::Tensor& alone, const at::Tensor& among_others);
 
 }  // namespace holdfast

@@ -9,10 +9,6 @@
 namespace holdfast {
 namespace {
 
-Json optional_json(const std::optional<double>& number) {
-  return number ? Json(*number) : Json();
-}
-
 Registry<Experiment> make_registry() {
   Registry<Experiment> registry("experiment");
   add_r2et_experiments(registry);

@@ -12,6 +12,12 @@
 namespace holdfast {
 namespace {
 
+Samples samples_of(const CellSubject& subject) {
+  std::vector<std::int64_t> rows = subject.data->data.rows(subject.part);
+  rows.resize(std::min(rows.size(), static_cast<std::size_t>(subject.samples)));
+  return samples_of(subject.data->data, rows);
+}
+
 std::string subject_key(const CellSubject& subject) {
   return fmt::format("{}; {}, first {} of {}", subject.key, explainers().options(subject.explainer).canonical(), subject.samples,
                      subject.part);
@@ -31,7 +37,7 @@ std::vector<double> specific_values(const Assessment& assessment, Direction dire
 Json metric_json(const std::string& call, const CellResult& result, const Schema& schema, const std::vector<std::int64_t>& labels,
                  std::uint64_t seed) {
   const auto metric = metrics().make(call);
-  const MapBatch clean = fold_maps(result.original_maps, schema), moved = fold_maps(result.moved_maps, schema);
+  const MapBatch clean = fold_maps(result.original_maps, schema), moved = fold_maps(result.perturbed_maps, schema);
   const Levels levels = compute_levels(*metric, clean, labels, {.seed = seed});
   const Assessment assessment = assess(*metric, clean, moved, levels, seed);
   return {{"name", assessment.metric},
@@ -83,10 +89,10 @@ Json attack_json(const CellSubject& subject, const AttackChoice& choice, std::ui
   const double count = static_cast<double>(result.samples.size());
   return {{"metrics", list},
           {"first_swap", swaps},
-          {"sensitivity", sensitivities(result.logits, result.moved_logits)},
+          {"sensitivity", sensitivities(result.logits, result.perturbed_logits)},
           {"flipped", flipped / count},
           {"auc", auc(result.logits, labels).mean},
-          {"attacked_auc", auc(result.moved_logits, labels).mean},
+          {"attacked_auc", auc(result.perturbed_logits, labels).mean},
           {"late_gain", mean_late_gain(result)}};
 }
 
@@ -96,17 +102,10 @@ Json measure_json(const CellSubject& subject, const std::string& call, double ep
   const SubjectRows rows = rows_of(subject);
   if (is_constant(subject))
     return {{"values", std::vector<double>(static_cast<std::size_t>(rows.ids.size(0)), std::nan(""))}, {"parts", Json::object()}};
-  const Measurement measured = measure_all(*measure,
-                                           {.model = *subject.model,
-                                            .explainer = *explainer,
-                                            .schema = subject.data->data.schema,
-                                            .inputs = rows.inputs,
-                                            .targets = {},
-                                            .sample_ids = rows.ids,
-                                            .seed = seed,
-                                            .epsilon = epsilon,
-                                            .background = background_of(*subject.data)},
-                                           {.threads = 1});
+  const MeasureTask task{
+      .model = *subject.model, .explainer = *explainer, .samples = samples_of(subject), .seed = seed, .epsilon = epsilon};
+  check_measure(*measure, task);
+  const Measurement measured = measure_all(*measure, task, {.threads = 1});
   Json parts = Json::object();
   for (const auto& [name, values] : measured.parts) parts[name] = values;
   return {{"values", measured.values}, {"parts", parts}};
@@ -132,21 +131,16 @@ CellResult attacked(const CellSubject& subject, const AttackChoice& choice, std:
   const auto explainer = explainers().make(subject.explainer);
   const auto attack = attacks().make(choice.attack);
   const auto metric = metrics().make(choice.metrics.front());
-  const ThreatModel threat = ThreatModel::make(choice.norm, choice.epsilon, choice.box, schema);
-  const SubjectRows rows = rows_of(subject);
-  return run_cell({.model = *subject.model,
-                   .explainer = *explainer,
-                   .attack = *attack,
-                   .metric = *metric,
-                   .threat = threat,
-                   .schema = schema,
-                   .inputs = rows.inputs,
-                   .targets = {},
-                   .sample_ids = rows.ids,
-                   .seed = seed,
-                   .background = background_of(*subject.data),
-                   .select = choice.select},
-                  {.threads = 1});
+  const ThreatModel threat = ThreatModel::make({.norm = choice.norm, .epsilons = {choice.epsilon}, .box = choice.box}, schema);
+  const AttackTask task{.model = *subject.model,
+                        .explainer = *explainer,
+                        .metric = *metric,
+                        .threat = threat,
+                        .samples = samples_of(subject),
+                        .seed = seed,
+                        .select = choice.select};
+  check_cell(*attack, task);
+  return run_cell(*attack, task, {.threads = 1});
 }
 
 Job attack_job(const CellSubject& subject, const AttackChoice& choice, std::uint64_t seed) {

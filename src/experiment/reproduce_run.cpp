@@ -12,7 +12,6 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/reproduce.h"
 #include "holdfast/experiment/run_folder.h"
-#include "optional_json.h"
 
 namespace holdfast {
 namespace {

@@ -17,7 +17,7 @@ at::Tensor blur_matrix(std::int64_t size, double deviation, const at::TensorOpti
 }
 
 Layout layout_of(const ExplainTask& task) {
-  return task.schema != nullptr ? task.schema->layout : Layout::guess(task.inputs.sizes().slice(1));
+  return task.samples.schema != nullptr ? task.samples.schema->layout : Layout::guess(task.samples.inputs.sizes().slice(1));
 }
 
 std::string shape_text(at::IntArrayRef shape) {
@@ -61,14 +61,15 @@ BaselineOption::BaselineOption(const Options& options, std::string name)
     : kind_(options.word("baseline")), name_(std::move(name)), deviation_(options.real("blur")) {}
 
 void BaselineOption::check(const ExplainTask& task) const {
-  const at::IntArrayRef sample = task.inputs.sizes().slice(1);
+  const at::IntArrayRef sample = task.samples.inputs.sizes().slice(1);
   if (kind_ == "mean") check_background(task, name_);
   if (kind_ == "blurred" && layout_of(task).kind != Layout::Kind::kGrid)
     usage_error("{}: only images can be blurred, and these samples are a {}", name_, layout_of(task).describe());
   if (kind_ != "given") return;
-  if (!task.baseline.defined()) usage_error("{}: no baseline was given (--baseline FILE)", name_);
-  if (task.baseline.sizes() != sample) {
-    input_error("{}: the baseline has shape {}, a sample {}", name_, shape_text(task.baseline.sizes()), shape_text(sample));
+  if (!task.samples.baseline.defined()) usage_error("{}: no baseline was given (--baseline FILE)", name_);
+  if (task.samples.baseline.sizes() != sample) {
+    input_error("{}: the baseline has shape {}, a sample {}", name_, shape_text(task.samples.baseline.sizes()),
+                shape_text(sample));
   }
 }
 
@@ -79,26 +80,28 @@ Baseline BaselineOption::of(const ExplainTask& task, bool project) const {
     baseline.blur = layout_of(task);
     baseline.deviation = deviation_;
   } else if (kind_ == "mean") {
-    baseline.common = task.background.mean(0, /*keepdim=*/true);
+    baseline.common = task.samples.background.mean(0, /*keepdim=*/true);
   } else if (kind_ == "given") {
-    baseline.common = task.baseline.unsqueeze(0);
+    baseline.common = task.samples.baseline.unsqueeze(0);
   } else {
-    baseline.common = at::zeros_like(task.inputs.slice(0, 0, 1));
+    baseline.common = at::zeros_like(task.samples.inputs.slice(0, 0, 1));
     baseline.zero = !project;
   }
   if (project) {
-    baseline.valid_rows = task.schema;
-    if (baseline.common.defined()) baseline = {.common = baseline.at(task.inputs)};
+    baseline.valid_rows = task.samples.schema.get();
+    if (baseline.common.defined()) baseline = {.common = baseline.at(task.samples.inputs)};
   }
   return baseline;
 }
 
 void check_background(const ExplainTask& task, const std::string& what) {
-  if (!task.background.defined()) usage_error("{}: no rows of the data were given to compare with (--background FILE)", what);
-  const at::IntArrayRef sample = task.inputs.sizes().slice(1);
-  if (task.background.dim() < 1 || task.background.size(0) < 1 || task.background.sizes().slice(1) != sample) {
-    input_error("{}: the background has shape {}; rows of shape {} are expected", what, shape_text(task.background.sizes()),
-                shape_text(sample));
+  if (!task.samples.background.defined())
+    usage_error("{}: no rows of the data were given to compare with (--background FILE)", what);
+  const at::IntArrayRef sample = task.samples.inputs.sizes().slice(1);
+  if (task.samples.background.dim() < 1 || task.samples.background.size(0) < 1 ||
+      task.samples.background.sizes().slice(1) != sample) {
+    input_error("{}: the background has shape {}; rows of shape {} are expected", what,
+                shape_text(task.samples.background.sizes()), shape_text(sample));
   }
 }
 

@@ -30,7 +30,7 @@ constexpr std::int64_t kCacheBytes = std::int64_t{4} << 20;
 constexpr std::int64_t kBusyRows = 128;
 
 std::int64_t activation_bytes(const ExplainTask& task) {
-  const at::Tensor sample = task.inputs.slice(0, 0, 1).detach();
+  const at::Tensor sample = task.samples.inputs.slice(0, 0, 1).detach();
   const Network* network = task.model.network();
   if (network == nullptr) return kOpaqueCopies * static_cast<std::int64_t>(sample.nbytes());
   const at::NoGradGuard no_graph;
@@ -45,7 +45,9 @@ std::int64_t activation_bytes(const ExplainTask& task) {
 }  // namespace
 
 BatchRows::BatchRows(const ExplainTask& task)
-    : memory_(task.memory), row_bytes_(activation_bytes(task)), cached_(task.inputs.is_cpu() && task.model.network() != nullptr) {
+    : memory_(task.memory),
+      row_bytes_(activation_bytes(task)),
+      cached_(task.samples.inputs.is_cpu() && task.model.network() != nullptr) {
   HOLDFAST_CHECK(memory_ > 0 && row_bytes_ > 0);
 }
 

@@ -50,14 +50,14 @@ class DeepLift final : public LayerExplainer {
     const LayerValues here = run_layers(network, inputs, task.rule);
     // One row where the baseline is common to all samples. Its graph is wanted only if the maps will be differentiated.
     const LayerValues there = run_layers(network, at::GradMode::is_enabled() ? base : base.detach(), task.rule);
-    const LogitCotangent output = rescaled_cotangent(here.logits(), there.logits(), task.targets, quantity_);
+    const LogitCotangent output = rescaled_cotangent(here.logits(), there.logits(), task.samples.targets, quantity_);
     const at::Tensor multipliers = walk_back(here, output.value, [&](const LayerStep& step) { return rescale(step, there); });
     Traced traced{.maps = projection_.project(multipliers, task) * (inputs - base),
                   .log_scale = output.log_scale,
                   .logits = here.logits(),
                   .gauge_share = projection_.gauge_share(multipliers, task)};
     const at::NoGradGuard no_graph;
-    traced.delta = completeness_delta(traced, there.logits(), task.targets, quantity_);
+    traced.delta = completeness_delta(traced, there.logits(), task.samples.targets, quantity_);
     return traced;
   }
 

@@ -121,7 +121,7 @@ struct Rescale {
     const at::Tensor r = a.abs().sum(2).rsqrt(), r0 = a0.abs().sum(2).rsqrt();
     const at::Tensor m = step.cotangent();
     const auto outer = [](const at::Tensor& roots) { return roots.unsqueeze(1) * roots.unsqueeze(2); };
-    // Of the product of both roots, then of each root, its degree, and the magnitudes in it.
+    // First the product of both roots, then each root, its degree and the magnitudes in it.
     const at::Tensor of_roots = m * (a + a0) / 2;
     const at::Tensor of_root = ((of_roots + of_roots.transpose(1, 2)) * ((r + r0) / 2).unsqueeze(1)).sum(2);
     const at::Tensor of_degree = of_root * inverse_root_slope(r, r0);

@@ -10,11 +10,11 @@ std::unique_ptr<Linearization> Explainer::linearize(const ExplainTask& task) con
   if (!task.model.capabilities().double_backward) usage_error("{}: the model cannot be differentiated twice", name());
   const at::AutoGradMode with_graph(true);
   ExplainTask here = task;
-  here.inputs = task.inputs.detach().requires_grad_();
+  here.samples.inputs = task.samples.inputs.detach().requires_grad_();
   at::Tensor maps = differentiable(here);
   const at::NoGradGuard no_graph;
   at::Tensor log_scale = at::zeros({maps.size(0)}, maps.options().requires_grad(false));
-  return hold_graph(here.inputs, std::move(maps), std::move(log_scale), task_logits(task, task.inputs));
+  return hold_graph(here.samples.inputs, std::move(maps), std::move(log_scale), task_logits(task, task.samples.inputs));
 }
 
 void Explainer::check_task(const ExplainTask& task) const {

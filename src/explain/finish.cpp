@@ -29,14 +29,14 @@ bool Projection::applies(const Schema* schema) const {
 }
 
 at::Tensor Projection::project(const at::Tensor& gradient, const ExplainTask& task) const {
-  return applies(task) ? project_groups(gradient, *task.schema) : gradient;
+  return applies(task) ? project_groups(gradient, *task.samples.schema) : gradient;
 }
 
 at::Tensor Projection::gauge_share(const at::Tensor& gradient, const ExplainTask& task) const {
   if (!applies(task)) return {};
   const at::NoGradGuard no_graph;
   const at::Tensor all = gradient.detach().flatten(1);
-  const at::Tensor removed = all - project_groups(all, *task.schema);
+  const at::Tensor removed = all - project_groups(all, *task.samples.schema);
   return removed.square().sum(1) / all.square().sum(1).clamp_min(std::numeric_limits<double>::min());
 }
 

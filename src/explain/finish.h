@@ -22,7 +22,7 @@ class Projection {
   Projection(const Options& options, std::string name);
 
   // Whether this task's gradients are projected. Throws kUsage when groups are asked for and the data has none.
-  bool applies(const ExplainTask& task) const { return applies(task.schema); }
+  bool applies(const ExplainTask& task) const { return applies(task.samples.schema.get()); }
   bool applies(const Schema* schema) const;
   // The gradient's part that valid rows can feel; explainers that multiply a gradient by the input project before they do.
   at::Tensor project(const at::Tensor& gradient, const ExplainTask& task) const;

@@ -41,7 +41,7 @@ class GradCam final : public LayerExplainer {
 
   void check_task(const ExplainTask& task) const override {
     check(task.model);
-    check_image(task.inputs);
+    check_image(task.samples.inputs);
   }
 
  protected:
@@ -51,7 +51,7 @@ class GradCam final : public LayerExplainer {
   Traced trace(const ExplainTask& task, const Network& network, const at::Tensor& inputs) const override {
     check_image(inputs);
     const LayerValues here = run_layers(network, inputs, task.rule);
-    const LogitCotangent cotangent = logit_cotangent(here.logits(), task.targets, quantity_);
+    const LogitCotangent cotangent = logit_cotangent(here.logits(), task.samples.targets, quantity_);
     const at::Tensor& features = here.values[position(network, task.model.name())];
     if (features.dim() != 4) {
       usage_error("{}: the value of layer {} has shape {}; a layer with channels, rows and columns is needed", name(), layer_,

@@ -30,8 +30,8 @@ const MethodInfo kGradientShapInfo{
 class RandomPlaces final : public PointSet {
  public:
   RandomPlaces(const ExplainTask& task, std::int64_t samples, double sigma, bool project)
-      : background_(project ? with_group_sums(task.background, *task.schema) : task.background),
-        ids_(task.sample_ids.to(at::kCPU).contiguous()),
+      : background_(project ? with_group_sums(task.samples.background, *task.samples.schema) : task.samples.background),
+        ids_(task.samples.ids.to(at::kCPU).contiguous()),
         seed_(task.seed),
         samples_(samples) {
     if (sigma > 0) noise_.emplace(task, "gradient_shap.noise", sigma, project);

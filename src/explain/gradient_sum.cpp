@@ -63,7 +63,7 @@ class Tracer {
     at::Tensor rows = points.at.flatten(0, 1);
     if (!create_graph) rows = rows.detach().requires_grad_();
     const at::Tensor logits = task_logits(task_, rows);
-    const at::Tensor targets = task_.targets.slice(0, block.sample, block.sample + block.samples).repeat({block.count});
+    const at::Tensor targets = task_.samples.targets.slice(0, block.sample, block.sample + block.samples).repeat({block.count});
     const LogitCotangent cotangent = logit_cotangent(create_graph ? logits : logits.detach(), targets, sum_.quantity);
     const at::Tensor log_scale = cotangent.log_scale.view({block.count, block.samples});
 
@@ -181,7 +181,7 @@ struct Summed {
 at::Tensor input_logits(const ExplainTask& task, std::int64_t rows) {
   const at::NoGradGuard no_graph;
   std::vector<at::Tensor> parts;
-  for (const at::Tensor& some : task.inputs.detach().split(rows)) parts.push_back(task_logits(task, some));
+  for (const at::Tensor& some : task.samples.inputs.detach().split(rows)) parts.push_back(task_logits(task, some));
   return joined(parts);
 }
 
@@ -193,7 +193,7 @@ Summed sum_blocks(const GradientSum& sum, const ExplainTask& task, const PointSe
   std::optional<Total> total;
   for (const Block& block : blocks) {
     if (block.first == 0) total.emplace(sum.summand, tracer.points());
-    at::Tensor inputs = task.inputs.slice(0, block.sample, block.sample + block.samples).detach();
+    at::Tensor inputs = task.samples.inputs.slice(0, block.sample, block.sample + block.samples).detach();
     if (create_graph) inputs.requires_grad_();
     Traced traced = tracer.trace(inputs, block, total->scale(), /*fixed=*/false, create_graph);
     {
@@ -221,7 +221,7 @@ Summed sum_blocks(const GradientSum& sum, const ExplainTask& task, const PointSe
 // How a task's points are cut. One point a sample is the batch that was asked for: it goes as it is, and costs no measuring.
 class Cutting {
  public:
-  Cutting(const ExplainTask& task, std::int64_t points) : samples_(task.inputs.size(0)), points_(points) {
+  Cutting(const ExplainTask& task, std::int64_t points) : samples_(task.samples.inputs.size(0)), points_(points) {
     if (points > 1) rows_.emplace(task);
   }
   std::vector<Block> blocks(Pass pass) const { return cut(samples_, points_, rows_ ? rows_->most(pass) : samples_); }
@@ -262,7 +262,7 @@ class SumLinearization final : public Linearization {
   at::Tensor pullback(const at::Tensor& cotangent) override {
     const at::AutoGradMode with_graph(true);
     const at::Tensor pulled = signs_.defined() ? cotangent * signs_ : cotangent;
-    at::Tensor gradient = at::zeros_like(task_.inputs);
+    at::Tensor gradient = at::zeros_like(task_.samples.inputs);
     for (const Part& part : parts_) {
       const auto rows = [&](const at::Tensor& tensor) {
         return tensor.defined() ? tensor.slice(0, part.block.sample, part.block.sample + part.block.samples) : tensor;
@@ -271,9 +271,9 @@ class SumLinearization final : public Linearization {
       Traced traced = part.traced;
       if (held_) {
         // Traced before the largest scale was known.
-        traced.gradients = traced.gradients * beside((traced.scale - rows(scale_)).exp(), task_.inputs.dim());
+        traced.gradients = traced.gradients * beside((traced.scale - rows(scale_)).exp(), task_.samples.inputs.dim());
       } else {
-        inputs = rows(task_.inputs).detach().requires_grad_();
+        inputs = rows(task_.samples.inputs).detach().requires_grad_();
         traced = tracer_.trace(inputs, part.block, rows(scale_), /*fixed=*/true, /*create_graph=*/true);
       }
       const at::Tensor map = summed(sum_.summand, traced, tracer_.points(), rows(mean_));
@@ -317,11 +317,11 @@ std::unique_ptr<Linearization> GradientSum::linearize(const ExplainTask& task, s
 }
 
 at::Tensor GradientSum::differentiable(const ExplainTask& task, const PointSet& set) const {
-  HOLDFAST_CHECK(task.inputs.requires_grad());
+  HOLDFAST_CHECK(task.samples.inputs.requires_grad());
   const at::AutoGradMode with_graph(true);
   const Tracer tracer(*this, task, set);
-  const Block all{0, task.inputs.size(0), 0, tracer.points()};
-  const Traced traced = tracer.trace(task.inputs, all, {}, /*fixed=*/false, /*create_graph=*/true);
+  const Block all{0, task.samples.inputs.size(0), 0, tracer.points()};
+  const Traced traced = tracer.trace(task.samples.inputs, all, {}, /*fixed=*/false, /*create_graph=*/true);
   const at::Tensor mean = summand == Summand::kVariance ? traced.gradients.mean(0) : at::Tensor();
   at::Tensor maps = summed(summand, traced, tracer.points(), mean);
   if (magnitudes && !task.keep_signs) maps = maps.abs();

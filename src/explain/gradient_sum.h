@@ -56,7 +56,7 @@ struct GradientSum {
   // The model and the schema must outlive what is returned. Throws kUsage when the model cannot be differentiated twice.
   std::unique_ptr<Linearization> linearize(const ExplainTask& task, std::shared_ptr<const PointSet> set,
                                            const std::string& name) const;
-  // With the whole graph, whatever its size, and the scale multiplied out.
+  // Keeps the whole graph, whatever its size, and multiplies the scale out.
   at::Tensor differentiable(const ExplainTask& task, const PointSet& set) const;
 };
 

@@ -43,7 +43,7 @@ class GuidedBackprop final : public LayerExplainer {
  private:
   Traced trace(const ExplainTask& task, const Network& network, const at::Tensor& inputs) const override {
     const LayerValues here = run_layers(network, inputs, task.rule);
-    const LogitCotangent cotangent = logit_cotangent(here.logits(), task.targets, quantity_);
+    const LogitCotangent cotangent = logit_cotangent(here.logits(), task.samples.targets, quantity_);
     const at::Tensor gradient = guided_gradient(here, cotangent.value);
     at::Tensor maps = projection_.project(gradient, task);
     if (!signed_ && !task.keep_signs) maps = maps.abs();

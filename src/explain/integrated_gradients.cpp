@@ -92,7 +92,7 @@ class IntegratedGradients final : public GradientSumExplainer {
 
   Explanation attribute(const ExplainTask& task) const override {
     Explanation explanation = GradientSumExplainer::attribute(task);
-    explanation.delta = completeness_delta(explanation, baseline_logits(task), task.targets, quantity());
+    explanation.delta = completeness_delta(explanation, baseline_logits(task), task.samples.targets, quantity());
     return explanation;
   }
 
@@ -104,7 +104,7 @@ class IntegratedGradients final : public GradientSumExplainer {
       for (std::size_t k = 0; k < rule_.points.size(); ++k) factor += rule_.weights[k] / rule_.points[k];
       return std::make_shared<Shortcut>(factor);
     }
-    return std::make_shared<Line>(std::move(baseline), rule_, task.inputs.options().requires_grad(false));
+    return std::make_shared<Line>(std::move(baseline), rule_, task.samples.inputs.options().requires_grad(false));
   }
 
   // One row where all samples share the baseline.
@@ -113,7 +113,7 @@ class IntegratedGradients final : public GradientSumExplainer {
     const Baseline baseline = baseline_.of(task, projects(task));
     if (baseline.common.defined()) return task_logits(task, baseline.common);
     std::vector<at::Tensor> parts;
-    for (const at::Tensor& some : task.inputs.detach().split(BatchRows(task).most(Pass::kForward)))
+    for (const at::Tensor& some : task.samples.inputs.detach().split(BatchRows(task).most(Pass::kForward)))
       parts.push_back(task_logits(task, baseline.at(some)));
     return at::cat(parts);
   }

@@ -11,13 +11,13 @@ namespace {
 // A walk holds the values of all layers with their graph, its cotangents, and those of a second run where it compares two: as
 // much as a pullback of a gradient.
 std::int64_t rows_of_a_walk(const ExplainTask& task) {
-  const std::int64_t samples = task.inputs.size(0);
+  const std::int64_t samples = task.samples.inputs.size(0);
   return samples < 2 ? 1 : even_part(samples, BatchRows(task).most(Pass::kPullback));
 }
 
 ExplainTask part_of(const ExplainTask& task, std::int64_t begin, std::int64_t rows) {
   ExplainTask part = task;
-  for (at::Tensor* tensor : {&part.inputs, &part.targets, &part.sample_ids}) *tensor = tensor->slice(0, begin, begin + rows);
+  part.samples = task.samples.slice(begin, begin + rows);
   return part;
 }
 
@@ -70,14 +70,14 @@ Explanation LayerExplainer::attribute(const ExplainTask& task) const {
   check(task.model);
   const std::int64_t rows = rows_of_a_walk(task);
   std::vector<Explanation> parts;
-  for (std::int64_t begin = 0; begin < task.inputs.size(0); begin += rows)
+  for (std::int64_t begin = 0; begin < task.samples.inputs.size(0); begin += rows)
     parts.push_back(attribute_at_once(part_of(task, begin, rows)));
   return parts.empty() ? attribute_at_once(task) : joined(parts);
 }
 
 Explanation LayerExplainer::attribute_at_once(const ExplainTask& task) const {
   const at::NoGradGuard no_graph;
-  Traced traced = trace(task, *task.model.network(), task.inputs.detach().requires_grad_());
+  Traced traced = trace(task, *task.model.network(), task.samples.inputs.detach().requires_grad_());
   traced.maps = traced.maps.detach();
   traced.logits = traced.logits.detach();
   return traced;
@@ -86,19 +86,19 @@ Explanation LayerExplainer::attribute_at_once(const ExplainTask& task) const {
 std::unique_ptr<Linearization> LayerExplainer::linearize(const ExplainTask& task) const {
   check(task.model);
   const std::int64_t rows = rows_of_a_walk(task);
-  if (rows < task.inputs.size(0)) return std::make_unique<CutLinearization>(*this, task, rows);
+  if (rows < task.samples.inputs.size(0)) return std::make_unique<CutLinearization>(*this, task, rows);
   const at::AutoGradMode with_graph(true);
-  at::Tensor inputs = task.inputs.detach().requires_grad_();
+  at::Tensor inputs = task.samples.inputs.detach().requires_grad_();
   Traced traced = trace(task, *task.model.network(), inputs);
   return hold_graph(std::move(inputs), std::move(traced.maps), std::move(traced.log_scale), std::move(traced.logits));
 }
 
 // The scale is multiplied back, as a constant, so that losses see true magnitudes.
 at::Tensor LayerExplainer::differentiable(const ExplainTask& task) const {
-  HOLDFAST_CHECK(task.inputs.requires_grad());
+  HOLDFAST_CHECK(task.samples.inputs.requires_grad());
   check(task.model);
   const at::AutoGradMode with_graph(true);
-  const Traced traced = trace(task, *task.model.network(), task.inputs);
+  const Traced traced = trace(task, *task.model.network(), task.samples.inputs);
   std::vector<std::int64_t> one_a_sample(static_cast<std::size_t>(traced.maps.dim()), 1);
   one_a_sample[0] = traced.maps.size(0);
   return traced.maps * traced.log_scale.exp().view(one_a_sample);

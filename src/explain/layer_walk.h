@@ -53,7 +53,7 @@ class LayerStep {
 
   // The node's vector-Jacobian product at its operands: one tensor for each.
   std::vector<at::Tensor> pull(const at::Tensor& cotangent) const;
-  // Of the softplus that stands in for the activation; 0 where none does.
+  // The beta of the softplus that stands in for the activation; 0 where none does.
   double beta() const { return here_.betas[position_]; }
   // The activation, or what stands in for it, at another point. Activations only.
   at::Tensor activate_at(const at::Tensor& x) const;

@@ -56,11 +56,6 @@ const MethodInfo kLrpInfo{
         "With bias=ignore the maps of a network of ReLUs sum to the logit, but for units that see only zeros (black areas of an "
         "image): no input takes their relevance. What is missing is reported as delta."};
 
-template <class... Operations>
-bool is_one_of(const Operation& operation) {
-  return (std::holds_alternative<Operations>(operation) || ...);
-}
-
 bool is_layer(const Operation& operation) {
   return is_one_of<op::Linear, op::Conv2d>(operation);
 }
@@ -129,7 +124,7 @@ class Lrp final : public LayerExplainer {
     if (project) check_projected(network);
     const Network folded = fold_batch_norm(network);
     const LayerValues here = run_layers(folded, inputs, task.rule);
-    const LogitCotangent cotangent = logit_cotangent(here.logits(), task.targets, quantity_);
+    const LogitCotangent cotangent = logit_cotangent(here.logits(), task.samples.targets, quantity_);
     const at::Tensor relevance = cotangent.value * here.logits();
 
     Pass pass{.network = folded, .before = nodes_before_layers(folded), .multipliers = project, .lows = {}, .highs = {}};
@@ -167,7 +162,7 @@ class Lrp final : public LayerExplainer {
     const bool shifts = is_one_of<op::BatchNorm>(operation) && !pass.before[step.position()] && parameters_.absorb_bias;
     if (shifts) return {relevance_below(step, parameters_)};
     if (is_one_of<op::Activation>(operation)) return {through_activation(step)};
-    // One to one.
+    // Relevance is handed down one to one.
     if (is_one_of<op::Affine, op::Standardize, op::BatchNorm, op::Multiply, op::Abs>(operation)) return {step.cotangent()};
     if (is_one_of<op::Adjacency>(operation)) return {through_adjacency(step)};
     if (is_one_of<op::Add, op::Mean, op::AvgPool2d, op::AdaptiveAvgPool2d, op::SideDistance>(operation))

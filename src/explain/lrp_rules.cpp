@@ -28,7 +28,7 @@ at::Tensor weight_of(const Operation& operation) {
   return conv != nullptr ? conv->weight : std::get<op::Linear>(operation).weight;
 }
 
-// To go with the layer's output; zero where there is none.
+// The bias that goes with the layer's output; zero where there is none.
 at::Tensor bias_of(const Operation& operation, const at::Tensor& output) {
   const auto* conv = std::get_if<op::Conv2d>(&operation);
   const at::Tensor bias = conv != nullptr ? conv->bias : std::get<op::Linear>(operation).bias;
@@ -64,7 +64,7 @@ std::pair<at::Tensor, at::Tensor> shares(const LayerStep& step, const at::Tensor
   return {favour_plus * s, favour_minus * s};
 }
 
-// One sign of a layer's input, under the positive and under the negative weights.
+// Treats one sign of a layer's input, under the positive and under the negative weights.
 struct Part {
   Part(const Operation& operation, const at::Tensor& a)
       : positive(with_weight(operation, weight_of(operation).clamp_min(0)), {a}),

@@ -10,11 +10,11 @@ namespace holdfast {
 Noise::Noise(const ExplainTask& task, std::string purpose, double deviation, bool project)
     : purpose_(std::move(purpose)),
       deviation_(deviation),
-      groups_(project ? task.schema : nullptr),
-      ids_(task.sample_ids),
+      groups_(project ? task.samples.schema.get() : nullptr),
+      ids_(task.samples.ids),
       seed_(task.seed),
-      shape_(task.inputs.sizes().slice(1).vec()),
-      options_(task.inputs.options().requires_grad(false)) {}
+      shape_(task.samples.inputs.sizes().slice(1).vec()),
+      options_(task.samples.inputs.options().requires_grad(false)) {}
 
 at::Tensor Noise::rows(std::int64_t sample, std::int64_t samples, std::int64_t first, std::int64_t points) const {
   const at::Tensor ids = ids_.slice(0, sample, sample + samples);

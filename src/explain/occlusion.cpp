@@ -70,7 +70,7 @@ class Parts {
     std::int64_t side, top, left, height, width;
   };
 
-  // As many as reach the border; the last may reach over it and is cut.
+  // There are as many as reach the border; the last may reach over it and is cut.
   void add_windows(std::int64_t window, std::int64_t stride) {
     const auto steps = [&](std::int64_t size) { return size <= window ? 1 : (size - window + stride - 1) / stride + 1; };
     for (std::int64_t side = 0; side < layout_.sides; ++side) {
@@ -181,22 +181,23 @@ class Occlusion final : public Explainer {
     check_task(task);
     const at::NoGradGuard no_graph;
     const bool groups = projection_.applies(task);
-    const Parts parts(layout_of(task), groups ? task.schema : nullptr, window_, stride_);
-    const std::int64_t rows = BatchRows(task).most(Pass::kForward), some = even_part(task.inputs.size(0), rows);
+    const Parts parts(layout_of(task), groups ? task.samples.schema.get() : nullptr, window_, stride_);
+    const std::int64_t rows = BatchRows(task).most(Pass::kForward), some = even_part(task.samples.inputs.size(0), rows);
     std::vector<at::Tensor> maps, logits;
-    for (std::int64_t sample = 0; sample < task.inputs.size(0); sample += some) {
-      const Samples samples{task.inputs.slice(0, sample, sample + some), task.targets.slice(0, sample, sample + some)};
+    for (std::int64_t sample = 0; sample < task.samples.inputs.size(0); sample += some) {
+      const Samples samples{task.samples.inputs.slice(0, sample, sample + some),
+                            task.samples.targets.slice(0, sample, sample + some)};
       logits.push_back(task_logits(task, samples.inputs));
       maps.push_back(falls(task, samples, logits.back(), baseline_.of(task, groups).at(samples.inputs), parts, rows));
     }
     at::Tensor map = at::cat(maps);
-    if (groups) map = map * levels_that_are_on(task.inputs, *task.schema);
+    if (groups) map = map * levels_that_are_on(task.samples.inputs, *task.samples.schema);
     const at::Tensor largest = map.flatten(1).abs().amax(1);
     const at::Tensor scale = at::where(largest > 0, largest, at::ones_like(largest));
     std::vector<std::int64_t> one_a_sample(static_cast<std::size_t>(map.dim()), 1);
     one_a_sample[0] = map.size(0);
-    return {.maps = (map / scale.view(one_a_sample)).to(task.inputs.scalar_type()),
-            .log_scale = scale.log().to(task.inputs.scalar_type()),
+    return {.maps = (map / scale.view(one_a_sample)).to(task.samples.inputs.scalar_type()),
+            .log_scale = scale.log().to(task.samples.inputs.scalar_type()),
             .logits = at::cat(logits)};
   }
 
@@ -206,7 +207,7 @@ class Occlusion final : public Explainer {
   };
 
   static Layout layout_of(const ExplainTask& task) {
-    return task.schema != nullptr ? task.schema->layout : Layout::guess(task.inputs.sizes().slice(1));
+    return task.samples.schema != nullptr ? task.samples.schema->layout : Layout::guess(task.samples.inputs.sizes().slice(1));
   }
 
   // [n, sample...] double: each element's mean fall over the parts that cover it.
@@ -217,7 +218,7 @@ class Occlusion final : public Explainer {
     at::Tensor fall, cover;
     for (std::int64_t first = 0; first < parts.count(); first += some) {
       throw_if_interrupted();
-      const at::Tensor masks = parts.masks(first, std::min(some, parts.count() - first)).to(task.inputs.device());
+      const at::Tensor masks = parts.masks(first, std::min(some, parts.count() - first)).to(task.samples.inputs.device());
       const at::Tensor replaced = at::where(masks.unsqueeze(1), baseline.unsqueeze(0), samples.inputs.unsqueeze(0)).flatten(0, 1);
       const std::int64_t here = masks.size(0);
       const Quantity left(task_logits(task, replaced), samples.targets.repeat({here}), quantity_);

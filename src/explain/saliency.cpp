@@ -38,7 +38,7 @@ class Saliency final : public Explainer {
 
   Explanation attribute(const ExplainTask& task) const override {
     const at::AutoGradMode with_graph(true);
-    const Traced traced = trace(task, task.inputs.detach().requires_grad_(), /*create_graph=*/false);
+    const Traced traced = trace(task, task.samples.inputs.detach().requires_grad_(), /*create_graph=*/false);
     return {.maps = traced.maps.detach(),
             .log_scale = traced.log_scale,
             .logits = traced.logits.detach(),
@@ -48,16 +48,16 @@ class Saliency final : public Explainer {
   std::unique_ptr<Linearization> linearize(const ExplainTask& task) const override {
     if (!task.model.capabilities().double_backward) usage_error("{}: the model cannot be differentiated twice", name());
     const at::AutoGradMode with_graph(true);
-    at::Tensor inputs = task.inputs.detach().requires_grad_();
+    at::Tensor inputs = task.samples.inputs.detach().requires_grad_();
     Traced traced = trace(task, inputs, /*create_graph=*/true);
     return hold_graph(std::move(inputs), std::move(traced.maps), std::move(traced.log_scale), std::move(traced.logits));
   }
 
   // The scale is part of what is trained: it is multiplied back, as a constant, so that losses see true magnitudes.
   at::Tensor differentiable(const ExplainTask& task) const override {
-    HOLDFAST_CHECK(task.inputs.requires_grad());
+    HOLDFAST_CHECK(task.samples.inputs.requires_grad());
     const at::AutoGradMode with_graph(true);
-    const Traced traced = trace(task, task.inputs, /*create_graph=*/true);
+    const Traced traced = trace(task, task.samples.inputs, /*create_graph=*/true);
     std::vector<std::int64_t> one_a_sample(static_cast<std::size_t>(traced.maps.dim()), 1);
     one_a_sample[0] = traced.maps.size(0);
     return traced.maps * traced.log_scale.exp().view(one_a_sample);
@@ -70,7 +70,7 @@ class Saliency final : public Explainer {
 
   Traced trace(const ExplainTask& task, const at::Tensor& inputs, bool create_graph) const {
     const at::Tensor logits = task_logits(task, inputs);
-    const LogitCotangent cotangent = logit_cotangent(create_graph ? logits : logits.detach(), task.targets, quantity_);
+    const LogitCotangent cotangent = logit_cotangent(create_graph ? logits : logits.detach(), task.samples.targets, quantity_);
     const at::Tensor gradient = input_gradient(logits, inputs, cotangent.value, create_graph);
     at::Tensor maps = projection_.project(gradient, task);
     if (!signed_ && !task.keep_signs) maps = maps.abs();

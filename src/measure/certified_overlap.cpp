@@ -17,14 +17,14 @@
 #include <algorithm>
 #include <optional>
 
-#include "ball_bounds.h"
+#include "bounds/ball_bounds.h"
+#include "bounds/pair_bounds.h"
 #include "holdfast/attack/verify.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/measure/margin_bounds.h"
 #include "methods.h"
-#include "pair_bounds.h"
 #include "points.h"
 #include "smooth_measure.h"
 #include "swaps.h"
@@ -50,7 +50,7 @@ class Certifier {
   Certifier(const MeasureTask& task, const PairChoice& pairs, bool project) : pairs_(pairs), project_(project) {
     const at::NoGradGuard no_graph;
     if (!MarginChain::what_prevents(*task.model.network())) margin_.emplace(task.model.network()->to(at::kDouble).to(at::kCPU));
-    if (!SmoothChain::what_prevents(task.model)) smooth_.emplace(task.model, task.inputs.slice(0, 0, 1));
+    if (!SmoothChain::what_prevents(task.model)) smooth_.emplace(task.model, task.samples.inputs.slice(0, 0, 1));
   }
 
   // Lower bounds of |I_i| - |I_j| over the ball, [B, k, n - k].
@@ -63,10 +63,10 @@ class Certifier {
 
   // Samples whose bounds fit the task's memory.
   std::int64_t samples_at_once(const MeasureTask& task) const {
-    const std::int64_t mean_values = smooth_ ? samples_that_fit(*smooth_, task, pairs_) : task.inputs.size(0);
+    const std::int64_t mean_values = smooth_ ? samples_that_fit(*smooth_, task, pairs_) : task.samples.inputs.size(0);
     if (!margin_) return mean_values;
     constexpr std::int64_t kCopies = 6;
-    const std::int64_t n = task.schema.layout.features(), doubles = n * n * static_cast<std::int64_t>(sizeof(double));
+    const std::int64_t n = task.samples.layout().features(), doubles = n * n * static_cast<std::int64_t>(sizeof(double));
     if (const std::int64_t all = 2 * margin_->units() * doubles; all > std::max(task.memory, kExplainMemory))
       usage_error("certified_overlap: bounds of all pairs of {} features take {} MiB; they are for fewer features", n, all >> 20);
     return std::min(mean_values, std::max<std::int64_t>(1, task.memory / (kCopies * doubles)));
@@ -83,9 +83,10 @@ class Certifier {
   }
 
   Bounded intervals(const MeasureTask& task, double radius) const {
-    const at::Tensor x = task.inputs.detach().to(at::kCPU, at::kDouble).flatten(1).unsqueeze(0);
+    const at::Tensor x = task.samples.inputs.detach().to(at::kCPU, at::kDouble).flatten(1).unsqueeze(0);
     const MarginBounds ball = margin_->bounds(x, radius);
-    const at::Tensor rows = projected(ball.rows[0], task.schema), gradient = projected(ball.gradient[0], task.schema);
+    const at::Tensor rows = projected(ball.rows[0], *task.samples.schema),
+                     gradient = projected(ball.gradient[0], *task.samples.schema);
     const at::Tensor signs = at::where(gradient < 0, -1.0, 1.0);
     const at::Tensor all =
         pair_lower_bounds({.rows = rows.unsqueeze(0), .middle = ball.middle, .half = ball.half, .signs = signs.unsqueeze(0)})[0];
@@ -100,12 +101,12 @@ class Certifier {
   // Without `pairs` those of its own gradient.
   at::Tensor mean_values(const MeasureTask& task, double radius, std::optional<RankedPairs> pairs) const {
     const auto output = smooth_->classes() == 2 ? SmoothChain::Output::kMargin : SmoothChain::Output::kProbability;
-    const at::Tensor reach = at::full({task.inputs.size(0)}, radius, at::kDouble);
-    const BallBounds here = smooth_->bounds(task.inputs, task.targets, at::zeros_like(reach), output);
-    const Enclosure hessian = smooth_->bounds(task.inputs, task.targets, reach, output).hessian;
-    const at::Tensor gradient = projected(here.gradient.center, task.schema);
+    const at::Tensor reach = at::full({task.samples.inputs.size(0)}, radius, at::kDouble);
+    const BallBounds here = smooth_->bounds(task.samples.inputs, task.samples.targets, at::zeros_like(reach), output);
+    const Enclosure hessian = smooth_->bounds(task.samples.inputs, task.samples.targets, reach, output).hessian;
+    const at::Tensor gradient = projected(here.gradient.center, *task.samples.schema);
     if (!pairs) pairs = ranked_pairs(pairs_, gradient);
-    const PairTerms over = pair_terms(*pairs, gradient, project_ ? projected_hessian(hessian, task.schema) : hessian);
+    const PairTerms over = pair_terms(*pairs, gradient, project_ ? projected_hessian(hessian, *task.samples.schema) : hessian);
     const at::Tensor slack = kRoundingSlack * gradient.abs().amax(1).view({-1, 1, 1});
     return at::minimum(over.gap - radius * over.together, over.sum - radius * over.apart) - slack;
   }
@@ -129,8 +130,8 @@ class CertifiedOverlap final : public Measure {
   Range range() const override { return {0, 1}; }
 
   void check(const MeasureTask& task) const override {
-    pairs_.check(task.schema.layout, name());
-    check_one_element_a_feature(task.schema.layout, name());
+    pairs_.check(task.samples.layout(), name());
+    check_one_element_a_feature(task.samples.layout(), name());
     const std::optional<std::string> bend = SmoothChain::what_prevents(task.model);
     if (!bend) return;
     const std::string model = task.model.name().empty() ? "the model" : task.model.name();
@@ -146,9 +147,9 @@ class CertifiedOverlap final : public Measure {
   Measurement run(const MeasureTask& task) const override {
     check(task);
     Measurement result;
-    if (task.inputs.size(0) == 0) return result;
+    if (task.samples.inputs.size(0) == 0) return result;
     const Certifier certifier(task, pairs_, project_);
-    for (const PointBlock& block : point_blocks(task.inputs.size(0), 1, certifier.samples_at_once(task))) {
+    for (const PointBlock& block : point_blocks(task.samples.inputs.size(0), 1, certifier.samples_at_once(task))) {
       throw_if_interrupted();
       const MeasureTask part = part_of(task, block.sample, block.sample + block.samples);
       const at::Tensor gaps = certifier.gaps(part, radius_ * (1 + kBallTolerance));

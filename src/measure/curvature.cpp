@@ -17,13 +17,13 @@
 #include <cmath>
 #include <limits>
 
-#include "hessian.h"
+#include "bounds/hessian.h"
+#include "bounds/logit_hessian.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/measure/lanczos.h"
-#include "logit_hessian.h"
 #include "methods.h"
 #include "points.h"
 
@@ -79,13 +79,13 @@ class Curvature final : public Measure {
     const bool iterates = !closed && (norm_ == "spectral" || norm_ == "largest");
     Measurement result;
     if (iterates) result.parts.push_back({"residual", {}});
-    for (const PointBlock& block : point_blocks(task.inputs.size(0), 1, rows_that_fit(task, Pass::kPullback))) {
+    for (const PointBlock& block : point_blocks(task.samples.inputs.size(0), 1, rows_that_fit(task, Pass::kPullback))) {
       throw_if_interrupted();
       const MeasureTask part = part_of(task, block.sample, block.sample + block.samples);
       if (norm_ == "estimate") {
         append(result.values, estimate(part));
       } else if (closed) {
-        append(result.values, norm_of(closed_eigenvalues(part, of_), task.inputs[0].numel()));
+        append(result.values, norm_of(closed_eigenvalues(part, of_), task.samples.inputs[0].numel()));
       } else if (norm_ == "frobenius") {
         append(result.values, frobenius(Hessian(part, of_)));
       } else {
@@ -102,10 +102,10 @@ class Curvature final : public Measure {
     if (by_ != "auto") return by_ == "closed";
     if (what_bends(task.model)) return false;
     const at::NoGradGuard no_graph;
-    return task.inputs.size(0) > 0 && task.model.logits(task.inputs.slice(0, 0, 1)).size(1) <= kClosedClasses;
+    return task.samples.inputs.size(0) > 0 && task.model.logits(task.samples.inputs.slice(0, 0, 1)).size(1) <= kClosedClasses;
   }
 
-  // From the eigenvalues of a Hessian of `elements` rows, all but zeros.
+  // Computes the measure from the eigenvalues of a Hessian of `elements` rows, all but zeros.
   at::Tensor norm_of(const at::Tensor& eigenvalues, std::int64_t elements) const {
     if (norm_ == "frobenius") return eigenvalues.norm(2, 1);
     if (norm_ == "spectral") return eigenvalues.abs().amax(1);
@@ -128,15 +128,16 @@ class Curvature final : public Measure {
   Extremes extremes(const Hessian& hessian, const MeasureTask& task) const {
     const bool single = task.model.dtype() != at::kDouble;
     const at::Tensor start =
-        random_normal({hessian.gradient().size(1)}, task.sample_ids, task.seed, "curvature.start").to(at::kDouble);
+        random_normal({hessian.gradient().size(1)}, task.samples.ids, task.seed, "curvature.start").to(at::kDouble);
     return lanczos([&](const at::Tensor& vectors) { return hessian.times(vectors); }, start,
                    {.steps = steps_, .tolerance = tolerance_, .noise = single ? 1e-6 : 1e-14});
   }
 
   at::Tensor estimate(const MeasureTask& task) const {
-    const at::Tensor here = quantity_gradient(task, of_, task.inputs);
+    const at::Tensor here = quantity_gradient(task, of_, task.samples.inputs);
     const at::Tensor sign = here.sign(), step = kappa_ * sign / sign.norm(2, 1, /*keepdim=*/true);  // NaN without a gradient
-    const at::Tensor there = quantity_gradient(task, of_, task.inputs + step.to(task.inputs.options()).view_as(task.inputs));
+    const at::Tensor there =
+        quantity_gradient(task, of_, task.samples.inputs + step.to(task.samples.inputs.options()).view_as(task.samples.inputs));
     return (there - here).norm(2, 1) / kappa_;
   }
 

@@ -26,7 +26,7 @@ PointNumbers numbers_of(const PointBlock& block, std::int64_t counts, std::int64
 }
 
 std::int64_t id_of(const MeasureTask& task, std::int64_t sample) {
-  return task.sample_ids[sample].item<std::int64_t>();
+  return task.samples.ids[sample].item<std::int64_t>();
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ struct Faithfulness::Orders {
   std::vector<bool> ranked;
 
   Orders(const MeasureTask& task, const PointBlock& block, const Units& units, const at::Tensor& maps, std::int64_t random) {
-    const Layout& layout = task.schema.layout;
+    const Layout& layout = task.samples.layout();
     const auto elements = static_cast<std::size_t>(layout.inputs());
     const at::Tensor own = maps.slice(0, block.sample, block.sample + block.samples).to(at::kCPU, at::kDouble).contiguous();
     const at::Tensor place = at::empty({block.samples, 1 + random, layout.inputs()}, at::kInt);
@@ -84,7 +84,7 @@ struct Faithfulness::Orders {
       for (std::int64_t i = 0; i < random; ++i, next += elements)
         units.places(stream.permutation(units.count()), {next, elements});
     }
-    places = place.to(task.inputs.device());
+    places = place.to(task.samples.inputs.device());
   }
 };
 
@@ -106,8 +106,8 @@ std::vector<double> Faithfulness::column_values(const RemovalCurve&) const {
 
 Measurement Faithfulness::run(const MeasureTask& task) const {
   check(task);
-  const Units units(task.schema, removal_.whole_groups());
-  const std::vector<std::int64_t> counts = this->counts(task.schema.layout, units.count());
+  const Units units(*task.samples.schema, removal_.whole_groups());
+  const std::vector<std::int64_t> counts = this->counts(task.samples.layout(), units.count());
   const Explanation clean = task.explainer.attribute(task.explain_task());
   if (clean.logits.size(1) < 2) usage_error("{}: the probability of the only class never changes", name());
   const Answers answers = ask(task, units, counts, clean);
@@ -148,9 +148,10 @@ Measurement Faithfulness::run(const MeasureTask& task) const {
 Faithfulness::Answers Faithfulness::ask(const MeasureTask& task, const Units& units, std::span<const std::int64_t> counts,
                                         const Explanation& clean) const {
   const at::NoGradGuard no_graph;
-  const std::int64_t samples = task.inputs.size(0), steps = static_cast<std::int64_t>(counts.size()), draws = removal_.draws();
+  const std::int64_t samples = task.samples.inputs.size(0), steps = static_cast<std::int64_t>(counts.size()),
+                     draws = removal_.draws();
   const std::int64_t per_sample = (1 + random_) * steps * draws;
-  const at::Tensor limits = at::tensor(counts, at::kInt).to(task.inputs.device());
+  const at::Tensor limits = at::tensor(counts, at::kInt).to(task.samples.inputs.device());
   const at::Tensor predicted = predicted_class(clean.logits);
   const auto chance_of = [](const at::Tensor& logits, const at::Tensor& targets) {
     return at::softmax(logits.to(at::kDouble), 1).gather(1, targets.unsqueeze(1)).squeeze(1);
@@ -167,12 +168,12 @@ Faithfulness::Answers Faithfulness::ask(const MeasureTask& task, const Units& un
       places = orders.places;
       replacement = removal_.values(task, block);
     }
-    const PointNumbers number = numbers_of(block, steps, draws, task.inputs.device());
+    const PointNumbers number = numbers_of(block, steps, draws, task.samples.inputs.device());
     const at::Tensor limit = limits.index_select(0, number.count).unsqueeze(1);
     const at::Tensor place = places.index_select(1, number.order);
     const at::Tensor removed = which_ == Remove::kTop ? place < limit : place >= limit;
-    const at::Tensor own = task.inputs.slice(0, block.sample, block.sample + block.samples).flatten(1).unsqueeze(1);
-    std::vector<std::int64_t> shape = task.inputs.sizes().vec();
+    const at::Tensor own = task.samples.inputs.slice(0, block.sample, block.sample + block.samples).flatten(1).unsqueeze(1);
+    std::vector<std::int64_t> shape = task.samples.inputs.sizes().vec();
     shape[0] = block.rows();
     const at::Tensor inputs = at::where(removed, replacement.index_select(1, number.draw), own).view(shape);
 
@@ -182,7 +183,7 @@ Faithfulness::Answers Faithfulness::ask(const MeasureTask& task, const Units& un
           .slice(1, block.point, block.point + block.points)
           .copy_(what.view({block.samples, block.points}));
     };
-    put(probability, chance_of(logits, repeated(task.targets, block)));
+    put(probability, chance_of(logits, repeated(task.samples.targets, block)));
     put(flipped, predicted_class(logits).ne(repeated(predicted, block)));
   }
 
@@ -191,7 +192,7 @@ Faithfulness::Answers Faithfulness::ask(const MeasureTask& task, const Units& un
   };
   answers.probability = mean_of_draws(probability);
   answers.flipped = mean_of_draws(flipped);
-  const at::Tensor before = chance_of(clean.logits, task.targets).cpu().contiguous();
+  const at::Tensor before = chance_of(clean.logits, task.samples.targets).cpu().contiguous();
   answers.clean.assign(before.const_data_ptr<double>(), before.const_data_ptr<double>() + samples);
   return answers;
 }

@@ -9,12 +9,12 @@
 
 #include <limits>
 
-#include "ball_bounds.h"
+#include "bounds/ball_bounds.h"
+#include "bounds/pair_bounds.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
 #include "methods.h"
-#include "pair_bounds.h"
 #include "points.h"
 #include "smooth_measure.h"
 
@@ -46,20 +46,21 @@ class NoSwapRadius final : public Measure {
   bool uses_explainer() const override { return false; }
 
   void check(const MeasureTask& task) const override {
-    pairs_.check(task.schema.layout, name());
-    check_one_element_a_feature(task.schema.layout, name());
+    pairs_.check(task.samples.layout(), name());
+    check_one_element_a_feature(task.samples.layout(), name());
     check_smooth(task, name());
   }
 
   Measurement run(const MeasureTask& task) const override {
     check(task);
     Measurement result{.parts = {{"first_order", {}}}};
-    if (task.inputs.size(0) == 0) return result;
-    const SmoothChain chain(task.model, task.inputs.slice(0, 0, 1));
-    for (const PointBlock& block : point_blocks(task.inputs.size(0), 1, samples_that_fit(chain, task, pairs_))) {
+    if (task.samples.inputs.size(0) == 0) return result;
+    const SmoothChain chain(task.model, task.samples.inputs.slice(0, 0, 1));
+    for (const PointBlock& block : point_blocks(task.samples.inputs.size(0), 1, samples_that_fit(chain, task, pairs_))) {
       const MeasureTask part = part_of(task, block.sample, block.sample + block.samples);
-      const BallBounds here = chain.bounds(part.inputs, part.targets, at::zeros({block.samples}, at::kDouble));
-      const at::Tensor gradient = project_ ? projected_gradient(here.gradient.center, part.schema) : here.gradient.center;
+      const BallBounds here = chain.bounds(part.samples.inputs, part.samples.targets, at::zeros({block.samples}, at::kDouble));
+      const at::Tensor gradient =
+          project_ ? projected_gradient(here.gradient.center, *part.samples.schema) : here.gradient.center;
       const at::Tensor first_order = largest_radius(terms(part, gradient, here.hessian)).clamp_max(limit_);
       append(result.values, certified(part, chain, gradient, first_order));
       append(result.parts[0].second, first_order);
@@ -69,10 +70,11 @@ class NoSwapRadius final : public Measure {
 
  private:
   PairTerms terms(const MeasureTask& task, const at::Tensor& gradient, const Enclosure& hessian) const {
-    return pair_terms(ranked_pairs(pairs_, gradient), gradient, project_ ? projected_hessian(hessian, task.schema) : hessian);
+    return pair_terms(ranked_pairs(pairs_, gradient), gradient,
+                      project_ ? projected_hessian(hessian, *task.samples.schema) : hessian);
   }
 
-  // At which the first pair could meet, were the terms to hold everywhere: [B].
+  // Gives the radius at which the first pair could meet if the terms held everywhere: [B].
   static at::Tensor largest_radius(const PairTerms& over) {
     const at::Tensor radius = at::minimum(over.gap / over.together, over.sum / over.apart);
     return at::where(over.gap > 0, radius, at::zeros_like(radius)).flatten(1).amin(1);
@@ -84,7 +86,7 @@ class NoSwapRadius final : public Measure {
     for (int i = 0; i < kBisections; ++i) {
       throw_if_interrupted();
       const at::Tensor middle = (low + high) / 2;
-      const PairTerms over = terms(task, gradient, chain.bounds(task.inputs, task.targets, middle).hessian);
+      const PairTerms over = terms(task, gradient, chain.bounds(task.samples.inputs, task.samples.targets, middle).hessian);
       const at::Tensor holds = middle < largest_radius(over);
       low = at::where(holds, middle, low);
       high = at::where(holds, high, middle);

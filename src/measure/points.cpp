@@ -31,16 +31,16 @@ std::vector<PointBlock> point_blocks(std::int64_t samples, std::int64_t per_samp
 }
 
 std::int64_t rows_that_fit(const MeasureTask& task, Pass pass) {
-  if (task.inputs.size(0) == 0) return 1;
+  if (task.samples.inputs.size(0) == 0) return 1;
   const BatchRows rows(task.explain_task());
   return rows.all_fit(kRowsForWeights, pass) ? std::max(kRowsForWeights, rows.most(pass)) : rows.most(pass);
 }
 
 ExplainTask task_at(const MeasureTask& task, const PointBlock& block, const at::Tensor& inputs) {
   ExplainTask points = task.explain_task();
-  points.inputs = inputs;
-  points.targets = repeated(task.targets, block);
-  points.sample_ids = repeated(task.sample_ids, block);
+  points.samples.inputs = inputs;
+  points.samples.targets = repeated(task.samples.targets, block);
+  points.samples.ids = repeated(task.samples.ids, block);
   return points;
 }
 
@@ -50,9 +50,8 @@ at::Tensor repeated(const at::Tensor& per_sample, const PointBlock& block) {
 
 MeasureTask part_of(const MeasureTask& task, std::int64_t begin, std::int64_t end) {
   MeasureTask part = task;
-  for (at::Tensor* tensor : {&part.inputs, &part.targets, &part.sample_ids, &part.endpoints}) {
-    if (tensor->defined()) *tensor = tensor->slice(0, begin, end);
-  }
+  part.samples = task.samples.slice(begin, end);
+  if (part.endpoints.defined()) part.endpoints = part.endpoints.slice(0, begin, end);
   return part;
 }
 

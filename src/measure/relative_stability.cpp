@@ -120,7 +120,7 @@ class RelativeInputStability final : public RelativeStability {
 
   std::vector<std::pair<std::string, std::vector<double>>> notes(const MeasureTask& task,
                                                                  const Explanation& clean) const override {
-    return {{"map_zeros", zeros_of(clean.maps)}, {"input_zeros", zeros_of(task.inputs)}};
+    return {{"map_zeros", zeros_of(clean.maps)}, {"input_zeros", zeros_of(task.samples.inputs)}};
   }
 };
 
@@ -145,7 +145,7 @@ class RelativeRepresentationStability final : public RelativeStability {
   at::Tensor distance(const Nearby& nearby) const override {
     const Representation layer(nearby.task.model, layer_, name());
     const auto values = [&](const at::Tensor& inputs) {
-      std::vector<std::int64_t> shape = nearby.task.inputs.sizes().vec();
+      std::vector<std::int64_t> shape = nearby.task.samples.inputs.sizes().vec();
       shape[0] = inputs.size(0) * inputs.size(1);
       return layer.values(inputs.reshape(shape)).view({inputs.size(0), inputs.size(1), -1});
     };
@@ -157,8 +157,8 @@ class RelativeRepresentationStability final : public RelativeStability {
     const Representation layer(task.model, layer_, name());
     std::vector<double> zeros;
     const std::int64_t rows = rows_that_fit(task, Pass::kForward);
-    for (std::int64_t begin = 0; begin < task.inputs.size(0); begin += rows) {
-      const std::vector<double> some = zeros_of(layer.values(task.inputs.slice(0, begin, begin + rows)));
+    for (std::int64_t begin = 0; begin < task.samples.inputs.size(0); begin += rows) {
+      const std::vector<double> some = zeros_of(layer.values(task.samples.inputs.slice(0, begin, begin + rows)));
       zeros.insert(zeros.end(), some.begin(), some.end());
     }
     return {{"map_zeros", zeros_of(clean.maps)}, {"representation_zeros", zeros}};

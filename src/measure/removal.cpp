@@ -18,36 +18,37 @@ Removal::Removal(const Options& options, std::string name)
     : kind_(options.word("remove")), name_(std::move(name)), draws_(options.integer("draws")), blur_(options.real("blur")) {}
 
 void Removal::check(const MeasureTask& task) const {
-  if (kind_ == "blur" && task.schema.layout.kind != Layout::Kind::kGrid)
-    usage_error("{}: only images can be blurred, and the samples are a {}", name_, task.schema.layout.describe());
+  if (kind_ == "blur" && task.samples.layout().kind != Layout::Kind::kGrid)
+    usage_error("{}: only images can be blurred, and the samples are a {}", name_, task.samples.layout().describe());
   if (kind_ != "mean" && kind_ != "resample") return;
-  if (!task.background.defined() || task.background.size(0) == 0)
+  if (!task.samples.background.defined() || task.samples.background.size(0) == 0)
     usage_error("{}: remove={} needs rows of the data (--background FILE)", name_, kind_);
-  if (task.background.sizes().slice(1) != task.inputs.sizes().slice(1)) {
+  if (task.samples.background.sizes().slice(1) != task.samples.inputs.sizes().slice(1)) {
     input_error("{}: rows of the background have shape {}, the samples {}", name_,
-                to_string(task.background.sizes().slice(1).vec()), to_string(task.inputs.sizes().slice(1).vec()));
+                to_string(task.samples.background.sizes().slice(1).vec()), to_string(task.samples.inputs.sizes().slice(1).vec()));
   }
 }
 
 at::Tensor Removal::values(const MeasureTask& task, const PointBlock& block) const {
   const auto flat = [](const at::Tensor& rows) { return rows.flatten(1).unsqueeze(1); };
-  if (kind_ == "zero") return at::zeros({1, 1, task.schema.layout.inputs()}, task.inputs.options());
-  if (kind_ == "mean") return flat(task.background.to(at::kDouble).mean(0, /*keepdim=*/true).to(task.inputs.options()));
+  if (kind_ == "zero") return at::zeros({1, 1, task.samples.layout().inputs()}, task.samples.inputs.options());
+  if (kind_ == "mean")
+    return flat(task.samples.background.to(at::kDouble).mean(0, /*keepdim=*/true).to(task.samples.inputs.options()));
   if (kind_ == "blur")
-    return flat(blurred(task.inputs.slice(0, block.sample, block.sample + block.samples), task.schema.layout, blur_));
+    return flat(blurred(task.samples.inputs.slice(0, block.sample, block.sample + block.samples), task.samples.layout(), blur_));
   return resampled(task, block);
 }
 
 at::Tensor Removal::resampled(const MeasureTask& task, const PointBlock& block) const {
-  const at::Tensor ids = task.sample_ids.cpu();
-  const auto rows = static_cast<std::uint64_t>(task.background.size(0));
+  const at::Tensor ids = task.samples.ids.cpu();
+  const auto rows = static_cast<std::uint64_t>(task.samples.background.size(0));
   std::vector<std::int64_t> chosen;
   for (std::int64_t b = block.sample; b < block.sample + block.samples; ++b) {
     RandomStream stream(task.seed, "removal.resample", static_cast<std::uint64_t>(ids.const_data_ptr<std::int64_t>()[b]));
     for (std::int64_t draw = 0; draw < draws_; ++draw) chosen.push_back(static_cast<std::int64_t>(stream.below(rows)));
   }
-  const at::Tensor index = at::tensor(chosen, at::kLong).to(task.background.device());
-  return task.background.index_select(0, index).to(task.inputs.options()).view({block.samples, draws_, -1});
+  const at::Tensor index = at::tensor(chosen, at::kLong).to(task.samples.background.device());
+  return task.samples.background.index_select(0, index).to(task.samples.inputs.options()).view({block.samples, draws_, -1});
 }
 
 }  // namespace holdfast

@@ -27,7 +27,7 @@ void check_one_element_a_feature(const Layout& layout, const std::string& name) 
 
 std::int64_t samples_that_fit(const SmoothChain& chain, const MeasureTask& task, const PairChoice& pairs) {
   constexpr std::int64_t kPairCopies = 4;
-  const std::int64_t n = task.schema.layout.features();
+  const std::int64_t n = task.samples.layout().features();
   const std::int64_t pair_count = pairs.j > 0 ? 1 : pairs.k * (n - pairs.k);
   const std::int64_t bytes = chain.bytes_a_sample() + kPairCopies * static_cast<std::int64_t>(sizeof(double)) * pair_count * n;
   // A limit below what anything needs means one sample at a time, not a refusal.

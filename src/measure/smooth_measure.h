@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "ball_bounds.h"
+#include "bounds/ball_bounds.h"
+#include "bounds/pair_bounds.h"
 #include "holdfast/measure/measure.h"
-#include "pair_bounds.h"
 
 namespace holdfast {
 

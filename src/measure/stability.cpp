@@ -66,7 +66,7 @@ void Stability::check(const MeasureTask& task) const {
 
 Measurement Stability::run(const MeasureTask& task) const {
   check(task);
-  const std::int64_t samples = task.inputs.size(0), points = surroundings_.count(task);
+  const std::int64_t samples = task.samples.inputs.size(0), points = surroundings_.count(task);
   const Explanation clean = task.explainer.attribute(task.explain_task());
   const at::Tensor predicted = predicted_class(clean.logits);
   const at::Tensor flipped = at::empty({samples, points}, at::kBool);
@@ -114,7 +114,7 @@ Nearby Stability::explain(const MeasureTask& task, const PointBlock& block, cons
   const at::Tensor scale = (there.log_scale.view({block.samples, block.points}) - log_scale).exp_().unsqueeze_(2);
   return {.task = task,
           .block = block,
-          .inputs = one(task.inputs),
+          .inputs = one(task.samples.inputs),
           .maps = one(clean.maps),
           .near_inputs = many(inputs),
           .near_maps = many(there.maps) * scale,

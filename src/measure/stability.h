@@ -56,7 +56,7 @@ class Stability : public Measure {
  protected:
   // What is kept of each point: [samples, points], or [samples, points, terms] of which ratios() makes one number.
   virtual at::Tensor terms(const Nearby& nearby) const = 0;
-  // From the terms of all samples, [B, points(, terms)] double on the CPU, to [B, points].
+  // Turns the terms of all samples, [B, points(, terms)] double on the CPU, into [B, points].
   virtual at::Tensor ratios(const at::Tensor& terms) const { return terms; }
   // Columns beside the value that depend on the samples alone.
   virtual std::vector<std::pair<std::string, std::vector<double>>> notes(const MeasureTask& task, const Explanation& clean) const;

@@ -13,7 +13,7 @@ constexpr double kBoxRadius = 0.2, kDeviation = 0.1;
 constexpr std::int64_t kPointsOfAnId = std::int64_t{1} << 24;
 
 at::Tensor stream_ids(const MeasureTask& task, const PointBlock& block) {
-  const at::Tensor ids = task.sample_ids.slice(0, block.sample, block.sample + block.samples).cpu();
+  const at::Tensor ids = task.samples.ids.slice(0, block.sample, block.sample + block.samples).cpu();
   const at::Tensor points = at::arange(block.point, block.point + block.points, at::kLong);
   return (ids.unsqueeze(1) * kPointsOfAnId + points).flatten();
 }
@@ -46,14 +46,14 @@ std::int64_t Surroundings::count(const MeasureTask& task) const {
 }
 
 at::Tensor Surroundings::points(const MeasureTask& task, const PointBlock& block) const {
-  std::vector<std::int64_t> shape = task.inputs.sizes().vec();
+  std::vector<std::int64_t> shape = task.samples.inputs.sizes().vec();
   shape[0] = block.rows();
   const auto own = [&](const at::Tensor& tensor) { return tensor.slice(0, block.sample, block.sample + block.samples); };
   if (from_ == "given") {
     const at::Tensor given = own(task.endpoints).reshape({block.samples, endpoints_per_sample(task), -1});
-    return given.slice(1, block.point, block.point + block.points).to(task.inputs.options()).reshape(shape);
+    return given.slice(1, block.point, block.point + block.points).to(task.samples.inputs.options()).reshape(shape);
   }
-  return (own(task.inputs).flatten(1).unsqueeze(1) + noise(task, block)).view(shape);
+  return (own(task.samples.inputs).flatten(1).unsqueeze(1) + noise(task, block)).view(shape);
 }
 
 double Surroundings::radius(const MeasureTask& task) const {
@@ -64,7 +64,7 @@ double Surroundings::radius(const MeasureTask& task) const {
 
 // [samples, points, elements].
 at::Tensor Surroundings::noise(const MeasureTask& task, const PointBlock& block) const {
-  const std::int64_t elements = task.inputs[0].numel();
+  const std::int64_t elements = task.samples.inputs[0].numel();
   const at::Tensor ids = stream_ids(task, block);
   const double high = radius(task);
   at::Tensor drawn;
@@ -74,7 +74,7 @@ at::Tensor Surroundings::noise(const MeasureTask& task, const PointBlock& block)
     const double low = one_sided_ ? kQuantusInner : -high;
     drawn = random_uniform({elements}, ids, task.seed, "surroundings.box").mul_(high - low).add_(low);
   }
-  return drawn.view({block.samples, block.points, elements}).to(task.inputs.options());
+  return drawn.view({block.samples, block.points, elements}).to(task.samples.inputs.options());
 }
 
 }  // namespace holdfast

@@ -107,7 +107,7 @@ class Thickness final : public Measure {
 
   void check(const MeasureTask& task) const override {
     task.explainer.check_task(task.explain_task());
-    pairs_.check(task.schema.layout, name());
+    pairs_.check(task.samples.layout(), name());
     if (from_ == "given") return check_endpoints(task, name());
     if (from_ == "gaussian" && sigma_ > 0) return;
     if (radius(task) == 0)
@@ -116,9 +116,9 @@ class Thickness final : public Measure {
 
   Measurement run(const MeasureTask& task) const override {
     check(task);
-    const std::int64_t samples = task.inputs.size(0);
+    const std::int64_t samples = task.samples.inputs.size(0);
     const std::int64_t endpoints = endpoint_count(task), per_sample = endpoints * points_;
-    FoldedMaps maps(task.schema.layout);
+    FoldedMaps maps(task.samples.layout());
     const Explanation clean = task.explainer.attribute(task.explain_task());
     maps.set(clean.maps);
     std::vector<Gaps> gaps;
@@ -166,24 +166,25 @@ class Thickness final : public Measure {
   // x' - x for the samples of a block: [samples, endpoints, elements].
   at::Tensor draw(const MeasureTask& task, const PointBlock& block) const {
     const auto own = [&](const at::Tensor& tensor) { return tensor.slice(0, block.sample, block.sample + block.samples); };
-    const std::int64_t elements = task.schema.layout.inputs();
+    const std::int64_t elements = task.samples.layout().inputs();
     if (from_ == "given") {
-      const at::Tensor given = own(task.endpoints).to(task.inputs.options()).reshape({block.samples, -1, elements});
-      return given - own(task.inputs).reshape({block.samples, 1, elements});
+      const at::Tensor given = own(task.endpoints).to(task.samples.inputs.options()).reshape({block.samples, -1, elements});
+      return given - own(task.samples.inputs).reshape({block.samples, 1, elements});
     }
-    const at::Tensor ids = own(task.sample_ids);
+    const at::Tensor ids = own(task.samples.ids);
     const at::Tensor normal = random_normal({endpoints_, elements}, ids, task.seed, "thickness.direction");
     const double n = static_cast<double>(elements);
-    if (from_ == "gaussian") return (normal * (sigma_ > 0 ? sigma_ : radius(task) / std::sqrt(n))).to(task.inputs.options());
+    if (from_ == "gaussian")
+      return (normal * (sigma_ > 0 ? sigma_ : radius(task) / std::sqrt(n))).to(task.samples.inputs.options());
     const at::Tensor share = random_uniform({endpoints_, 1}, ids, task.seed, "thickness.radius").pow(1 / n);
-    return (normal * (radius(task) * share / normal.norm(2, 2, /*keepdim=*/true))).to(task.inputs.options());
+    return (normal * (radius(task) * share / normal.norm(2, 2, /*keepdim=*/true))).to(task.samples.inputs.options());
   }
 
   // Point p of a sample is number p % points_ on the way to endpoint p / points_.
   at::Tensor points_of(const MeasureTask& task, const PointBlock& block, const at::Tensor& moves) const {
-    const at::Tensor clean = task.inputs.slice(0, block.sample, block.sample + block.samples).flatten(1);
+    const at::Tensor clean = task.samples.inputs.slice(0, block.sample, block.sample + block.samples).flatten(1);
     const at::Tensor t = ((at::arange(points_, at::kDouble) + 0.5) / static_cast<double>(points_)).to(moves.options());
-    std::vector<std::int64_t> shape = task.inputs.sizes().vec();
+    std::vector<std::int64_t> shape = task.samples.inputs.sizes().vec();
     shape[0] = block.rows();
     if (block.points == moves.size(1) * points_) {  // all of them
       return at::addcmul(clean.unsqueeze(1).unsqueeze(2), moves.unsqueeze(2), t.unsqueeze(1)).view(shape);

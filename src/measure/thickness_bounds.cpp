@@ -11,14 +11,14 @@
 
 #include <cmath>
 
-#include "ball_bounds.h"
-#include "hessian.h"
+#include "bounds/ball_bounds.h"
+#include "bounds/hessian.h"
+#include "bounds/pair_bounds.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
 #include "methods.h"
 #include "nan.h"
-#include "pair_bounds.h"
 #include "points.h"
 #include "smooth_measure.h"
 
@@ -61,8 +61,8 @@ class ThicknessBounds final : public Measure {
   bool uses_explainer() const override { return false; }
 
   void check(const MeasureTask& task) const override {
-    pairs_.check(task.schema.layout, name());
-    check_one_element_a_feature(task.schema.layout, name());
+    pairs_.check(task.samples.layout(), name());
+    check_one_element_a_feature(task.samples.layout(), name());
     if (radius(task) == 0) usage_error("{}: no radius is given (--epsilon NUMBER, or the option epsilon=0.5, say)", name());
     if (!printed_) return check_smooth(task, name());
     if (!task.model.capabilities().double_backward) usage_error("{}: the model cannot be differentiated twice", name());
@@ -71,10 +71,11 @@ class ThicknessBounds final : public Measure {
   Measurement run(const MeasureTask& task) const override {
     check(task);
     std::optional<SmoothChain> chain;
-    if (task.inputs.size(0) > 0 && !SmoothChain::what_prevents(task.model)) chain.emplace(task.model, task.inputs.slice(0, 0, 1));
+    if (task.samples.inputs.size(0) > 0 && !SmoothChain::what_prevents(task.model))
+      chain.emplace(task.model, task.samples.inputs.slice(0, 0, 1));
     const std::int64_t rows = chain ? samples_that_fit(*chain, task, pairs_) : rows_that_fit(task, Pass::kPullback);
     Measurement result{.parts = {{"upper", {}}, {"gap", {}}}};
-    for (const PointBlock& block : point_blocks(task.inputs.size(0), 1, rows)) {
+    for (const PointBlock& block : point_blocks(task.samples.inputs.size(0), 1, rows)) {
       throw_if_interrupted();
       const MeasureTask part = part_of(task, block.sample, block.sample + block.samples);
       const Bounds found = printed_ ? printed(part, chain) : sound(part, *chain);
@@ -93,15 +94,16 @@ class ThicknessBounds final : public Measure {
   double radius(const MeasureTask& task) const { return epsilon_ > 0 ? epsilon_ : task.epsilon; }
 
   PairTerms terms(const MeasureTask& task, const at::Tensor& gradient, const Enclosure& hessian) const {
-    const at::Tensor ranked = project_ ? projected_gradient(gradient, task.schema) : gradient;
-    return pair_terms(ranked_pairs(pairs_, ranked), ranked, project_ ? projected_hessian(hessian, task.schema) : hessian);
+    const at::Tensor ranked = project_ ? projected_gradient(gradient, *task.samples.schema) : gradient;
+    return pair_terms(ranked_pairs(pairs_, ranked), ranked,
+                      project_ ? projected_hessian(hessian, *task.samples.schema) : hessian);
   }
 
   // Over the ball, with the gradient at the sample itself.
   PairTerms terms_over_ball(const MeasureTask& task, const SmoothChain& chain) const {
-    const at::Tensor reach = at::full({task.inputs.size(0)}, radius(task), at::kDouble);
-    const BallBounds here = chain.bounds(task.inputs, task.targets, at::zeros_like(reach));
-    return terms(task, here.gradient.center, chain.bounds(task.inputs, task.targets, reach).hessian);
+    const at::Tensor reach = at::full({task.samples.inputs.size(0)}, radius(task), at::kDouble);
+    const BallBounds here = chain.bounds(task.samples.inputs, task.samples.targets, at::zeros_like(reach));
+    return terms(task, here.gradient.center, chain.bounds(task.samples.inputs, task.samples.targets, reach).hessian);
   }
 
   Bounds sound(const MeasureTask& task, const SmoothChain& chain) const {

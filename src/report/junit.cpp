@@ -30,7 +30,7 @@ std::string escape_xml(const std::string& text) {
   return result;
 }
 
-// With as many digits as it takes to see that it is not the limit, four at least.
+// Writes as many digits as it takes to see that it is not the limit, four at least.
 std::string apart_from(double value, double limit) {
   int digits = 4;
   while (digits < 17 && value != limit && fixed(value, digits) == fixed(limit, digits)) ++digits;

@@ -26,7 +26,7 @@ struct Panel {
   Image image;
 };
 
-// From the smallest to the largest colour, with the values at the ends.
+// Draws the colours from the smallest to the largest value, with the values at the ends.
 void draw_legend(Canvas& canvas, std::int64_t middle, std::int64_t left, std::int64_t width, const FoldedMap& map) {
   const std::string low = map.with_signs ? fmt::format("{:.2g}", -map.largest) : "0";
   const std::string high = fmt::format("{:.2g}{}", map.largest, map.cut ? "+" : "");

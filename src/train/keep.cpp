@@ -26,10 +26,10 @@ at::Tensor saliency_maps(const Network& network, const at::Tensor& inputs, const
   const auto model = make_model(network);
   const at::Tensor rows = inputs.to(network.device(), network.dtype());
   const ExplainTask task{.model = *model,
-                         .inputs = rows,
-                         .targets = predicted_class(network.logits(rows).detach()),
-                         .sample_ids = at::arange(rows.size(0), at::kLong),
-                         .schema = &schema};
+                         .samples = {.inputs = rows,
+                                     .targets = predicted_class(network.logits(rows).detach()),
+                                     .ids = at::arange(rows.size(0), at::kLong),
+                                     .schema = share_schema(schema)}};
   return explainers().make("saliency")->attribute(task).maps.to(at::kCPU, at::kFloat).contiguous();
 }
 

@@ -95,11 +95,7 @@ Path::Path(Trainee& trainee, const TrainBatch& batch, Settings settings)
   std::int64_t block = points;
   if (const Network* network = trainee.network(); network != nullptr && !is_stack(*network)) {
     const std::shared_ptr<const Model> model = make_model(*network);  // shares the weights
-    const BatchRows rows({.model = *model,
-                          .inputs = batch.inputs,
-                          .targets = batch.labels,
-                          .sample_ids = batch.sample_ids,
-                          .memory = settings.memory});
+    const BatchRows rows({.model = *model, .samples = {.inputs = batch.inputs}, .memory = settings.memory});
     held_ = rows.all_fit(samples * points, Pass::kPullback);
     block = even_part(points, std::max<std::int64_t>(1, rows.most(Pass::kPullback) / samples));
     parameters_ = trainable(*network);

@@ -24,7 +24,7 @@ struct AttackCase {
   std::string explainer = "saliency";
   std::string metric = "top_k(k=4)";
   Schema schema = Schema::of(Layout::vector(12));
-  ThreatModel threat = ThreatModel::make(Norm::kL2, 0.5, std::nullopt, schema);
+  ThreatModel threat = ThreatModel::make({.epsilons = {0.5}}, schema);
   at::Tensor inputs = normal_tensor({9, 12}, 50);
   at::Tensor ids = at::arange(100, 100 + inputs.size(0), at::kLong);
   at::Tensor targets = {};    // undefined: the predicted classes
@@ -44,10 +44,10 @@ struct AttackCase {
             .explainer = *made_explainer_,
             .metric = *made_metric_,
             .threat = threat,
-            .schema = schema,
-            .inputs = inputs,
-            .targets = targets.defined() ? targets : predicted_class(model->logits(inputs)),
-            .sample_ids = ids,
+            .samples = {.inputs = inputs,
+                        .targets = targets.defined() ? targets : predicted_class(model->logits(inputs)),
+                        .ids = ids,
+                        .schema = share_schema(schema)},
             .seed = seed,
             .reference = reference.defined() ? reference : inputs,
             .select = select,

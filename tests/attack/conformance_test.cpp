@@ -60,7 +60,7 @@ AttackCase boxed_case(Norm norm) {
   test.inputs = normal_tensor({14, 1, 3, 4}, 70).mul_(0.3).add_(0.5).clamp_(0, 1);
   test.ids = at::arange(14, at::kLong);
   const double epsilon = norm == Norm::kL2 ? 0.8 : norm == Norm::kLinf ? 0.3 : 2;
-  test.threat = ThreatModel::make(norm, epsilon, {{0, 1}}, test.schema);
+  test.threat = ThreatModel::make({.norm = norm, .epsilons = {epsilon}, .box = std::pair(0.0, 1.0)}, test.schema);
   return test;
 }
 
@@ -86,7 +86,7 @@ TEST_P(AttackConformance, StaysInsideByPlainLoops) {
       AttackCase test = boxed_case(norm);
       if (!bounded) {
         test.schema.features.clear();
-        test.threat = ThreatModel::make(norm, test.threat.epsilon, std::nullopt, test.schema);
+        test.threat = ThreatModel::make({.norm = norm, .epsilons = {test.threat.epsilon}}, test.schema);
       }
       const Rows clean = to_rows(test.inputs), moved = to_rows(test.run(GetParam()).perturbed);
       int changed = 0;
@@ -221,7 +221,7 @@ TEST_P(AttackConformance, ExplainsTheTargetsThatWereGiven) {
   const AttackResult result = test.run(GetParam());
   const auto explainer = explainers().make("saliency");
   const Explanation expected =
-      explainer->attribute({.model = *test.model, .inputs = test.inputs, .targets = test.targets, .sample_ids = test.ids});
+      explainer->attribute({.model = *test.model, .samples = {.inputs = test.inputs, .targets = test.targets, .ids = test.ids}});
   EXPECT_TRUE(at::allclose(result.original.maps, expected.maps));
   EXPECT_NO_THROW(verify(*test.model, test.threat, test.inputs, result.perturbed, test.ids, GetParam()));
 }

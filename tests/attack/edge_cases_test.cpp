@@ -29,7 +29,7 @@ AttackCase image_case(Network network) {
   test.schema = Schema::of(Layout::grid(1, 3, 4));
   test.inputs = normal_tensor({5, 1, 3, 4}, 90);
   test.ids = at::arange(5, at::kLong);
-  test.threat = ThreatModel::make(Norm::kL2, 1, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.epsilons = {1}}, test.schema);
   return test;
 }
 
@@ -124,7 +124,7 @@ TEST_P(EdgeCases, GraphsAndSidesAreKept) {
   test.schema = Schema::of(Layout::graph(5, 2));
   test.inputs = normal_tensor({6, 2, 10}, 91).clamp_min(0);
   test.ids = at::arange(6, at::kLong);
-  test.threat = ThreatModel::make(Norm::kLinf, 0.5, std::nullopt, test.schema, {.sides = Sides::kSecond});
+  test.threat = ThreatModel::make({.norm = Norm::kLinf, .epsilons = {0.5}, .sides = Sides::kSecond}, test.schema);
   const AttackResult result = test.run(GetParam());
   EXPECT_GE(result.perturbed.min().item<double>(), 0);
   EXPECT_TRUE(at::equal(result.perturbed.select(1, 0), test.inputs.select(1, 0)));

@@ -226,7 +226,7 @@ TEST(Er, TraceFollowsTheBestPointAndHasOneValueAnIteration) {
 
 TEST(Er, LinfStepsAreSigns) {
   AttackCase test;
-  test.threat = ThreatModel::make(Norm::kLinf, 0.3, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.norm = Norm::kLinf, .epsilons = {0.3}}, test.schema);
   test.select = Select::kLast;
   const at::Tensor move = (test.run("er(steps=1)").perturbed - test.inputs).abs();
   const at::Tensor moved_rows = move.amax(1) > 0;
@@ -245,7 +245,7 @@ TEST(Er, PixelsOfAnImageShareTheWeightOfTheirChannels) {
   test.schema = Schema::of(Layout::grid(2, 3, 3));
   test.inputs = normal_tensor({5, 2, 3, 3}, 60);
   test.ids = at::arange(5, at::kLong);
-  test.threat = ThreatModel::make(Norm::kL2, 2, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.epsilons = {2}}, test.schema);
   test.metric = "top_k(k=2)";
   const AttackResult result = test.run("er(steps=40)");
   double sum = 0;

@@ -26,7 +26,7 @@ AttackCase small_ball(double radius, std::uint64_t seed) {
   test.inputs = normal_tensor({kExactSamples, kExactFeatures}, 200 + seed).mul_(0.35);
   test.ids = at::arange(kExactSamples, at::kLong);
   test.metric = "top_k(k=5)";
-  test.threat = ThreatModel::make(Norm::kL2, radius, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.epsilons = {radius}}, test.schema);
   return test;
 }
 

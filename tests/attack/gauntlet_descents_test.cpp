@@ -28,7 +28,7 @@ AttackCase image_case(const std::string& metric) {
   test.schema = Schema::of(Layout::grid(1, kHeight, kWidth));
   test.inputs = normal_tensor({kRows, 1, kHeight, kWidth}, 71);
   test.ids = at::arange(kRows, at::kLong);
-  test.threat = ThreatModel::make(Norm::kLinf, 0.1, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.norm = Norm::kLinf, .epsilons = {0.1}}, test.schema);
   test.metric = metric;
   return test;
 }
@@ -65,18 +65,19 @@ INSTANTIATE_TEST_SUITE_P(Metrics, ContrastDescent,
 TEST_P(ContrastDescent, IsTheGradientOfTheLogarithmOfTheRatio) {
   AttackCase test = image_case(GetParam().metric);
   const AttackTask task = test.task();
-  ExplainTask at_clean{.model = task.model, .inputs = task.inputs, .targets = task.targets, .sample_ids = task.sample_ids};
+  ExplainTask at_clean{.model = task.model,
+                       .samples = {.inputs = task.samples.inputs, .targets = task.samples.targets, .ids = task.samples.ids}};
   at_clean.keep_signs = true;
   const Explanation clean = task.explainer.attribute(at_clean);
   Ledger ledger(task, clean, Select::kWorst);
-  const gauntlet::Arena arena(task, ledger, clean, 1);
-  const auto descent = gauntlet::contrast_descent(arena, arena.aim, arena.rows());
+  const gauntlet::AttackState state(task, ledger, clean, 1);
+  const auto descent = gauntlet::contrast_descent(state, state.aim, state.rows());
   const at::Tensor maps = normal_tensor({kRows, 1, kHeight, kWidth}, 72);
   Identity here(maps);
   const at::Tensor found = descent->gradient(here, at_clean);
   for (std::int64_t i = 0; i < kRows; ++i) {
     const at::Tensor map = maps[i].clone().requires_grad_();
-    const at::Tensor value = contrast(clean.maps[i], map, 3, GetParam().w, arena.aim.at);
+    const at::Tensor value = contrast(clean.maps[i], map, 3, GetParam().w, state.aim.at);
     const at::Tensor expected = torch::autograd::grad({value}, {map})[0];
     const at::Tensor direction = expected / expected.norm();
     EXPECT_LT((found[i] / found[i].norm() - direction).abs().max().item<double>(), 1e-5) << "sample " << i;

@@ -25,7 +25,7 @@ AttackCase case_of(const std::string& explainer) {
   test.model = mlp_model({.features = 12, .hidden = 24, .classes = 3});
   test.inputs = normal_tensor({kExplained, 12}, 61).add_(0.5);
   test.ids = at::arange(kExplained, at::kLong);
-  test.threat = ThreatModel::make(Norm::kL2, 0.8, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.epsilons = {0.8}}, test.schema);
   return test;
 }
 
@@ -33,18 +33,18 @@ AttackCase case_of(const std::string& explainer) {
 std::map<std::string, AttackResult> alone(const AttackTask& task) {
   std::map<std::string, AttackResult> results;
   ExplainTask at_clean{.model = task.model,
-                       .inputs = task.inputs,
-                       .targets = task.targets,
-                       .sample_ids = task.sample_ids,
-                       .seed = task.seed,
-                       .schema = &task.schema};
+                       .samples = {.inputs = task.samples.inputs,
+                                   .targets = task.samples.targets,
+                                   .ids = task.samples.ids,
+                                   .schema = task.samples.schema},
+                       .seed = task.seed};
   at_clean.keep_signs = true;
   const Explanation clean = task.explainer.attribute(at_clean);
   for (const auto& component : gauntlet::components()) {
     Ledger ledger(task, clean, Select::kWorst);
-    gauntlet::Arena arena(task, ledger, clean, kLight);
-    if (!component->fits(arena)) continue;
-    component->run(arena);
+    gauntlet::AttackState state(task, ledger, clean, kLight);
+    if (!component->fits(state)) continue;
+    component->run(state);
     results.emplace(component->name(), ledger.finish());
   }
   return results;
@@ -76,7 +76,11 @@ TEST(GauntletWithoutGradients, IsNotWeakerThanRandomPointsOfTheSameCost) {
     AttackCase test = case_of("occlusion");
     test.inputs = normal_tensor({24, 12}, 62).add_(0.5);
     test.ids = at::arange(24, at::kLong);
-    test.threat = ThreatModel::make(norm, norm == Norm::kL2 ? 0.8 : norm == Norm::kLinf ? 0.3 : 1.6, std::nullopt, test.schema);
+    test.threat = ThreatModel::make({.norm = norm,
+                                     .epsilons = {norm == Norm::kL2     ? 0.8
+                                                  : norm == Norm::kLinf ? 0.3
+                                                                        : 1.6}},
+                                    test.schema);
     const AttackResult whole = test.run("gauntlet(effort=light)");
     std::int64_t most = 0;
     for (const SampleOutcome& sample : whole.samples) most = std::max(most, sample.evaluations);
@@ -94,20 +98,20 @@ double under_other_noise(const AttackTask& task, const at::Tensor& perturbed) {
     const auto maps = [&](const at::Tensor& inputs) {
       return task.explainer
           .attribute({.model = task.model,
-                      .inputs = inputs,
-                      .targets = task.targets,
-                      .sample_ids = task.sample_ids,
-                      .seed = seed,
-                      .schema = &task.schema})
+                      .samples = {.inputs = inputs,
+                                  .targets = task.samples.targets,
+                                  .ids = task.samples.ids,
+                                  .schema = task.samples.schema},
+                      .seed = seed})
           .maps.to(at::kDouble)
           .contiguous();
     };
-    const at::Tensor clean = maps(task.inputs), moved = maps(perturbed);
+    const at::Tensor clean = maps(task.samples.inputs), moved = maps(perturbed);
     for (std::int64_t i = 0; i < kExplained; ++i) {
       const auto row = [&](const at::Tensor& all) {
-        return fold(task.schema.layout, std::span<const double>(all[i].data_ptr<double>(), 12));
+        return fold(task.samples.layout(), std::span<const double>(all[i].data_ptr<double>(), 12));
       };
-      sum += task.metric.compare({row(clean), task.schema}, {row(moved), task.schema}) / (10 * kExplained);
+      sum += task.metric.compare({row(clean), *task.samples.schema}, {row(moved), *task.samples.schema}) / (10 * kExplained);
     }
   }
   return sum;

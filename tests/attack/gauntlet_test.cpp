@@ -19,7 +19,7 @@ AttackCase table_case(double epsilon = 1) {
   AttackCase test;
   test.inputs = normal_tensor({40, 12}, 51);
   test.ids = at::arange(40, at::kLong);
-  test.threat = ThreatModel::make(Norm::kL2, epsilon, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.epsilons = {epsilon}}, test.schema);
   return test;
 }
 
@@ -77,7 +77,7 @@ AttackCase large_image_case() {
   test.inputs = normal_tensor({4, 1, 20, 20}, 52);
   test.ids = at::arange(4, at::kLong);
   test.metric = "top_k(k=30)";
-  test.threat = ThreatModel::make(Norm::kLinf, 0.1, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.norm = Norm::kLinf, .epsilons = {0.1}}, test.schema);
   return test;
 }
 
@@ -173,7 +173,7 @@ TEST(Gauntlet, AimsAtTheMetricThatIsAskedFor) {
   test.model = make_model(testing_support::for_images(*test.model->network()));
   test.inputs = normal_tensor({6, 1, 20, 20}, 52);
   test.ids = at::arange(6, at::kLong);
-  test.threat = ThreatModel::make(Norm::kLinf, 0.3, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.norm = Norm::kLinf, .epsilons = {0.3}}, test.schema);
   const auto attacked = [&](const std::string& metric) {
     test.metric = metric;
     return test.run("gauntlet(effort=light)");
@@ -203,7 +203,7 @@ TEST(Gauntlet, FindsItsWayInsideATolerance) {
   test.inputs = normal_tensor({12, 40}, 53);
   test.ids = at::arange(12, at::kLong);
   test.metric = "top_k(k=8)";
-  test.threat = ThreatModel::make(Norm::kL2, 1, std::nullopt, test.schema, {.tolerance = 0.02});
+  test.threat = ThreatModel::make({.epsilons = {1}, .tolerance = 0.02}, test.schema);
   const AttackResult strong = test.run("gauntlet(effort=light)");
   EXPECT_LE(mean_value(strong), mean_value(test.run("random(samples=1000)")) - 0.1);
   EXPECT_LE(mean_value(strong), mean_value(test.run("er(preset=tabular)")) - 0.1);

@@ -170,7 +170,7 @@ TEST(Ledger, CountsStepsThatFoundNoGradient) {
 TEST(Ledger, LateIsTheLastFifthOfASamplesOwnWork) {
   for (const int falls : {8, 9}) {
     Book book(2);
-    book.ledger->keep_way();
+    book.ledger->keep_history();
     for (int i = 1; i <= 10; ++i) {
       book.ledger->charge(1, {0});
       book.ledger->record(Book::points({1}), Book::explanation({i >= falls ? 0.5 : 1}), {0});
@@ -188,7 +188,7 @@ TEST(Ledger, LateIsTheLastFifthOfASamplesOwnWork) {
 TEST(Ledger, TheWayIsThinnedOut) {
   for (const int falls : {780, 820}) {
     Book book(1);
-    book.ledger->keep_way();
+    book.ledger->keep_history();
     for (int i = 1; i <= 1000; ++i) {
       book.ledger->charge(1, {0});
       book.ledger->record(Book::points({1}), Book::explanation({i >= falls ? 0.5 : 1}), {0});

@@ -62,12 +62,12 @@ std::unique_ptr<Model> random_model(RandomStream& stream) {
 
 ThreatModel random_threat(RandomStream& stream, const Schema& schema) {
   constexpr Norm kNorms[] = {Norm::kL2, Norm::kLinf, Norm::kL1};
-  const double epsilon = stream.below(20) == 0 ? 0 : std::pow(10.0, stream.uniform(-4, 0.7));
-  std::optional<std::pair<double, double>> box;
-  if (stream.below(2) == 0) box = {0, 1};
-  ThreatOptions options{.valid = stream.below(3) == 0};
-  if (stream.below(4) == 0) options.tolerance = stream.uniform(0.001, 0.2);
-  return ThreatModel::make(kNorms[stream.below(3)], epsilon, box, schema, options);
+  Threat threat{.epsilons = {stream.below(20) == 0 ? 0 : std::pow(10.0, stream.uniform(-4, 0.7))}};
+  if (stream.below(2) == 0) threat.box = {0, 1};
+  threat.valid = stream.below(3) == 0;
+  threat.norm = kNorms[stream.below(3)];
+  if (stream.below(4) == 0) threat.tolerance = stream.uniform(0.001, 0.2);
+  return ThreatModel::make(threat, schema);
 }
 
 AttackCase random_case(std::uint64_t trial, RandomStream& stream) {
@@ -111,12 +111,13 @@ AttackCase other_case(std::uint64_t trial, RandomStream& stream) {
   test.ids = at::arange(10, at::kLong);
   constexpr Norm kNorms[] = {Norm::kL2, Norm::kLinf, Norm::kL1};
   constexpr Sides kSides[] = {Sides::kBoth, Sides::kFirst, Sides::kSecond};
-  std::optional<std::pair<double, double>> box;
-  if (stream.below(2) == 0) box = {0, 1};
-  ThreatOptions options;
-  if (kind == 1) options.sides = kSides[stream.below(3)];
-  if (kind == 2) options.negative_weights = stream.below(2) == 0;
-  test.threat = ThreatModel::make(kNorms[stream.below(3)], std::pow(10.0, stream.uniform(-2, 0.3)), box, test.schema, options);
+  Threat threat;
+  if (stream.below(2) == 0) threat.box = {0, 1};
+  threat.norm = kNorms[stream.below(3)];
+  threat.epsilons = {std::pow(10.0, stream.uniform(-2, 0.3))};
+  if (kind == 1) threat.sides = kSides[stream.below(3)];
+  if (kind == 2) threat.negative_weights = stream.below(2) == 0;
+  test.threat = ThreatModel::make(threat, test.schema);
   test.select = stream.below(2) == 0 ? Select::kWorst : Select::kLast;
   return test;
 }

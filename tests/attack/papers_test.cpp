@@ -40,7 +40,7 @@ struct Images {
     test.ids = at::arange(6, at::kLong);
     test.metric = "top_k(k=5)";
     test.select = Select::kLast;
-    test.threat = ThreatModel::make(norm, norm == Norm::kL2 ? 0.6 : 0.1, std::nullopt, test.schema);
+    test.threat = ThreatModel::make({.norm = norm, .epsilons = {norm == Norm::kL2 ? 0.6 : 0.1}}, test.schema);
   }
 
   PlainWalk walk(bool surrogate) const {
@@ -301,7 +301,7 @@ TEST(Papers, MassCenterOfPairsMovesEachSide) {
   test.schema = Schema::of(Layout::grid(1, 3, 4, 2));
   test.inputs = normal_tensor({5, 2, 1, 3, 4}, 61);
   test.ids = at::arange(5, at::kLong);
-  test.threat = ThreatModel::make(Norm::kL2, 2, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.epsilons = {2}}, test.schema);
   test.select = Select::kLast;
   const AttackResult result = test.run("mass_center(steps=20)");
   const auto centers = [](const at::Tensor& maps) {

@@ -28,7 +28,7 @@ struct Watched {
   }
   // The clean point first.
   std::vector<at::Tensor> points(const std::string& attack, Norm norm) {
-    test.threat = ThreatModel::make(norm, 0.4, std::nullopt, test.schema);
+    test.threat = ThreatModel::make({.norm = norm, .epsilons = {0.4}}, test.schema);
     const AttackTask task = test.task();
     seen.clear();
     (void)attacks().make(attack)->run(task);
@@ -81,7 +81,7 @@ TEST(RandomSign, FreshPointsHaveNoLastOneAWalkHas) {
 TEST(RandomSign, CountsStepsThatWereBroughtBack) {
   AttackCase test;
   test.metric = "l2";  // nothing is done early
-  test.threat = ThreatModel::make(Norm::kLinf, 0.1, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.norm = Norm::kLinf, .epsilons = {0.1}}, test.schema);
   for (const SampleOutcome& outcome : test.run("random_sign(steps=30,mode=walk,step_size=0.1)").samples) {
     EXPECT_GE(outcome.projections, 25) << "two steps the same way leave the ball, in one of twelve elements surely";
   }

@@ -46,7 +46,7 @@ class Points {
 TEST(Random, PointsAreUniformInTheBall) {
   for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
     Points points(3);
-    const ThreatModel threat = ThreatModel::make(norm, 2, std::nullopt, points.test.schema);
+    const ThreatModel threat = ThreatModel::make({.norm = norm, .epsilons = {2}}, points.test.schema);
     const at::Tensor tried = points.tried("random(samples=4000)", threat);
     ASSERT_EQ(tried.size(0), 4000);
     const at::Tensor radius = threat.distance(tried, at::zeros_like(tried)) / 2;
@@ -63,7 +63,7 @@ TEST(Random, PointsAreUniformInTheBall) {
 TEST(Random, PointsOnTheSphereHaveTheFullRadius) {
   for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
     Points points(5);
-    const ThreatModel threat = ThreatModel::make(norm, 2, std::nullopt, points.test.schema);
+    const ThreatModel threat = ThreatModel::make({.norm = norm, .epsilons = {2}}, points.test.schema);
     const at::Tensor tried = points.tried("random(samples=50,from=sphere)", threat);
     EXPECT_NEAR(threat.distance(tried, at::zeros_like(tried)).min().item<double>(), 2, 1e-5) << to_string(norm);
   }
@@ -72,7 +72,7 @@ TEST(Random, PointsOnTheSphereHaveTheFullRadius) {
 TEST(Random, FrozenFeaturesLeaveTheWholeBallToTheOthers) {
   Points points(3);
   points.test.schema.features = {{.name = "a"}, {.name = "b", .frozen = true}, {.name = "c"}};
-  const ThreatModel threat = ThreatModel::make(Norm::kL2, 2, std::nullopt, points.test.schema);
+  const ThreatModel threat = ThreatModel::make({.epsilons = {2}}, points.test.schema);
   const at::Tensor tried = points.tried("random(samples=2000)", threat);
   EXPECT_EQ(tried.select(1, 1).abs().max().item<double>(), 0);
   const at::Tensor radius = threat.distance(tried, at::zeros_like(tried)) / 2;

@@ -16,7 +16,7 @@ namespace {
 using testing_support::normal_tensor;
 
 ThreatModel threat(Norm norm, double epsilon, std::optional<std::pair<double, double>> box = std::nullopt) {
-  return ThreatModel::make(norm, epsilon, box, Schema::of(Layout::vector(6)));
+  return ThreatModel::make({.norm = norm, .epsilons = {epsilon}, .box = box}, Schema::of(Layout::vector(6)));
 }
 
 double farthest(const ThreatModel& model, const at::Tensor& points, const at::Tensor& clean) {
@@ -119,7 +119,7 @@ TEST(Threat, BoxAndBallHoldTogether) {
 TEST(Threat, FrozenFeaturesComeFromTheSchemaAndDoNotMove) {
   Schema schema = Schema::of(Layout::vector(3));
   schema.features = {{.name = "a"}, {.name = "b", .frozen = true}, {.name = "c"}};
-  const ThreatModel model = ThreatModel::make(Norm::kL2, 1, std::nullopt, schema);
+  const ThreatModel model = ThreatModel::make({.epsilons = {1}}, schema);
   const at::Tensor clean = at::zeros({1, 3}), points = model.project(at::full({1, 3}, 9.0f), clean);
   EXPECT_EQ(points[0][1].item<float>(), 0);
   EXPECT_NEAR(points[0][0].item<float>(), std::sqrt(0.5), 1e-6) << "the whole ball is left to the others";
@@ -152,15 +152,15 @@ TEST(Threat, OneSideOfAPairMayStay) {
   const Schema pairs = Schema::of(Layout::vector(3, 2));
   const at::Tensor clean = normal_tensor({4, 2, 3}, 20), far = clean + 9;
   for (const Sides sides : {Sides::kFirst, Sides::kSecond}) {
-    const ThreatModel model = ThreatModel::make(Norm::kL2, 1, std::nullopt, pairs, {.sides = sides});
+    const ThreatModel model = ThreatModel::make({.epsilons = {1}, .sides = sides}, pairs);
     const at::Tensor move = model.project(far, clean) - clean;
     const std::int64_t moves = sides == Sides::kFirst ? 0 : 1;
     EXPECT_GT(move.select(1, moves).abs().min().item<double>(), 0.5);
     EXPECT_EQ(move.select(1, 1 - moves).abs().max().item<double>(), 0);
     EXPECT_EQ(to_json(model)["sides"], to_string(sides));
   }
-  EXPECT_FALSE(ThreatModel::make(Norm::kL2, 1, std::nullopt, pairs).frozen.defined()) << "both, unless asked";
-  EXPECT_ERROR(ThreatModel::make(Norm::kL2, 1, std::nullopt, Schema::of(Layout::vector(6)), {.sides = Sides::kFirst}), kUsage,
+  EXPECT_FALSE(ThreatModel::make({.epsilons = {1}}, pairs).frozen.defined()) << "both, unless asked";
+  EXPECT_ERROR(ThreatModel::make({.epsilons = {1}, .sides = Sides::kFirst}, Schema::of(Layout::vector(6))), kUsage,
                "sides=first: the samples are no pairs");
   EXPECT_EQ(parse_sides("second"), Sides::kSecond);
   EXPECT_ERROR(parse_sides("left"), kUsage, "unknown sides 'left'");
@@ -169,12 +169,10 @@ TEST(Threat, OneSideOfAPairMayStay) {
 TEST(Threat, GraphsWithoutNegativeWeightsGetNone) {
   Schema schema = Schema::of(Layout::graph(4));
   const at::Tensor clean = torch::tensor({{0.0f, 1.0f, 0.0f, 2.0f, 0.0f, 1.0f}, {-1.0f, 1.0f, 0.0f, 2.0f, 0.0f, 1.0f}});
-  const at::Tensor points = ThreatModel::make(Norm::kLinf, 0.5, std::nullopt, schema).project(clean - 0.5, clean);
+  const at::Tensor points = ThreatModel::make({.norm = Norm::kLinf, .epsilons = {0.5}}, schema).project(clean - 0.5, clean);
   EXPECT_TRUE(at::equal(points[0], torch::tensor({0.0f, 0.5f, 0.0f, 1.5f, 0.0f, 0.5f})));
   EXPECT_TRUE(at::equal(points[1], clean[1] - 0.5)) << "a graph with negative weights is of another kind";
-  const auto non_negative = [&](const ThreatOptions& options) {
-    return ThreatModel::make(Norm::kLinf, 0.5, std::nullopt, schema, options).non_negative;
-  };
+  const auto non_negative = [&](const Threat& threat) { return ThreatModel::make(threat, schema, 0.5).non_negative; };
   EXPECT_TRUE(non_negative({}));
   EXPECT_FALSE(non_negative({.negative_weights = true}));
   schema.range = std::pair(-1.0, 1.0);
@@ -189,7 +187,7 @@ TEST(Threat, ValidRowsComeFromTheSchema) {
   Schema schema = Schema::of(Layout::vector(4));
   schema.features = {{.name = "red"}, {.name = "green"}, {.name = "age", .step = 0.25}, {.name = "income"}};
   schema.groups = {{.name = "color", .columns = {0, 1}}};
-  const ThreatModel model = ThreatModel::make(Norm::kL2, 1.6, std::nullopt, schema, {.valid = true});
+  const ThreatModel model = ThreatModel::make({.epsilons = {1.6}, .valid = true}, schema);
   const at::Tensor clean = torch::tensor({{1.0f, 0.0f, 0.5f, 0.3f}});
   const at::Tensor between = model.project(torch::tensor({{0.2f, 0.9f, 0.6f, 7.0f}}), clean);
   EXPECT_LE(between[0][3].item<double>(), 1) << "walks stay in the ranges";
@@ -200,15 +198,15 @@ TEST(Threat, ValidRowsComeFromTheSchema) {
   EXPECT_EQ(to_json(model)["valid"], true);
 
   EXPECT_TRUE(at::equal(threat(Norm::kL2, 1).admit(between, clean), between)) << "not asked for";
-  EXPECT_ERROR(ThreatModel::make(Norm::kL2, 1, std::nullopt, Schema::of(Layout::vector(4)), {.valid = true}), kUsage,
+  EXPECT_ERROR(ThreatModel::make({.epsilons = {1}, .valid = true}, Schema::of(Layout::vector(4))), kUsage,
                "valid rows need a schema with features");
-  EXPECT_ERROR(ThreatModel::make(Norm::kL2, 1, {{0.1, 1}}, schema, {.valid = true}), kUsage,
+  EXPECT_ERROR(ThreatModel::make({.epsilons = {1}, .box = std::pair(0.1, 1.0), .valid = true}, schema), kUsage,
                "box 0.1,1: valid rows have 0 and 1 in their one-hot groups; the box must hold both");
 }
 
 TEST(Threat, ToleranceIsAShareOfProbability) {
   const auto with = [](double tolerance) {
-    return ThreatModel::make(Norm::kL2, 1, std::nullopt, Schema::of(Layout::vector(6)), {.tolerance = tolerance});
+    return ThreatModel::make({.epsilons = {1}, .tolerance = tolerance}, Schema::of(Layout::vector(6)));
   };
   EXPECT_EQ(to_json(with(0.05))["tolerance"], 0.05);
   EXPECT_ERROR(with(0), kUsage, "tolerance is 0; it must be above 0 and at most 1");

@@ -34,20 +34,20 @@ TEST(Walk, MomentumKeepsAShareOfTheScaledGradientsBefore) {
   AttackCase test;
   test.model = mlp_model({.activation = softplus(2), .type = at::kDouble});
   test.inputs = test.inputs.to(at::kDouble);
-  test.threat = ThreatModel::make(Norm::kL2, 5, std::nullopt, test.schema);
+  test.threat = ThreatModel::make({.epsilons = {5}}, test.schema);
   test.metric = "top_k(k=12)";  // nothing is done early
   test.select = Select::kLast;
   const AttackTask task = test.task();
   const WalkRules rules{.steps = 6, .first_step = 0.05, .last_step = 0.05, .momentum = 0.6};
-  Ledger ledger(task, task.explainer.attribute(explain_at(task, task.inputs)), Select::kLast);
-  const at::Tensor first = at::zeros_like(task.inputs).index_put_({at::indexing::Slice(), 0}, 1.0);
+  Ledger ledger(task, task.explainer.attribute(explain_at(task, task.samples.inputs)), Select::kLast);
+  const at::Tensor first = at::zeros_like(task.samples.inputs).index_put_({at::indexing::Slice(), 0}, 1.0);
   const auto descent = fixed_cotangent(first);
   walk(task, ledger, *descent, rules, Walkers::of(task));
   const AttackResult result = ledger.finish();
 
   const PlainWalk plain{.model = *test.model, .direction = *test.model, .epsilon = 5, .step = 0.05};
-  for (std::int64_t b = 0; b < task.inputs.size(0); ++b) {
-    at::Tensor x = task.inputs[b], velocity = at::zeros_like(x);
+  for (std::int64_t b = 0; b < task.samples.inputs.size(0); ++b) {
+    at::Tensor x = task.samples.inputs[b], velocity = at::zeros_like(x);
     const std::int64_t c = plain.label(x);
     for (std::int64_t t = 0; t < result.samples[static_cast<std::size_t>(b)].iteration; ++t) {
       const at::Tensor g = plain.gradient(x, c, [](const at::Tensor& map) { return map[0]; });
@@ -65,15 +65,15 @@ TEST(Walk, SeveralWalkersOfASampleAreSeveralWalks) {
   const AttackTask task = test.task();
   const WalkRules rules{.steps = 12, .first_step = 0.3, .last_step = 0.05, .judge_start = true};
   const auto starts = [&](std::uint64_t restart) {
-    return draw_points(task.threat, task.inputs, task.sample_ids, derived_seed(1, "start", restart), false);
+    return draw_points(task.threat, task.samples.inputs, task.samples.ids, derived_seed(1, "start", restart), false);
   };
   const at::Tensor weights = normal_tensor({9, 12}, 4);
-  const std::int64_t passes = task.explainer.evaluations(task.schema);
+  const std::int64_t passes = task.explainer.evaluations(*task.samples.schema);
 
   std::vector<double> one_by_one(9, 1.0);
   std::vector<std::int64_t> flips(9, 0);
   for (const std::uint64_t restart : {0, 1, 2}) {
-    Ledger ledger(task, task.explainer.attribute(explain_at(task, task.inputs)), Select::kWorst);
+    Ledger ledger(task, task.explainer.attribute(explain_at(task, task.samples.inputs)), Select::kWorst);
     Walkers walkers = Walkers::of(task);
     walkers.points = starts(restart);
     const auto descent = fixed_cotangent(weights);
@@ -85,7 +85,7 @@ TEST(Walk, SeveralWalkersOfASampleAreSeveralWalks) {
       EXPECT_LE(result.samples[b].evaluations, passes * (1 + 3 * 12));
     }
   }
-  Ledger ledger(task, task.explainer.attribute(explain_at(task, task.inputs)), Select::kWorst);
+  Ledger ledger(task, task.explainer.attribute(explain_at(task, task.samples.inputs)), Select::kWorst);
   Ledger::Owners owners;
   for (int restart = 0; restart < 3; ++restart) {
     for (std::int64_t b = 0; b < 9; ++b) owners.push_back(b);
@@ -167,7 +167,7 @@ TEST(Walk, JudgesValidRows) {
   test.inputs = (test.inputs * 4).round() / 4;
   test.inputs.slice(1, 0, 3).zero_();
   for (std::int64_t b = 0; b < 9; ++b) test.inputs[b][b % 3] = 1;
-  test.threat = ThreatModel::make(Norm::kL2, 2.2, std::nullopt, test.schema, {.valid = true});
+  test.threat = ThreatModel::make({.epsilons = {2.2}, .valid = true}, test.schema);
   for (const char* attack : {"er(steps=20)", "mse(steps=20)", "top_t(steps=20)", "random(samples=40)", "random_sign(steps=20)"}) {
     const AttackResult result = test.run(attack);
     const Verification found = verify(*test.model, test.threat, test.inputs, result.perturbed, test.ids, attack);

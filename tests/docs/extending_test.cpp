@@ -35,7 +35,7 @@ TEST(Extending, LogitGradientOfALinearModelIsItsWeight) {
   const Explanation explanation =
       explainers()
           .make("logit_gradient")
-          ->attribute({.model = *model, .inputs = inputs, .targets = targets, .sample_ids = at::arange(4, at::kLong)});
+          ->attribute({.model = *model, .samples = {.inputs = inputs, .targets = targets, .ids = at::arange(4, at::kLong)}});
   EXPECT_TRUE(at::allclose(explanation.maps, weight.index_select(0, targets)));
 }
 
@@ -48,8 +48,8 @@ TEST(Extending, GradientPenaltyIsTheMeanSizeOfTheInputGradient) {
   network.add("input", op::Input{});
   network.add("out", op::Linear{weight.clone(), at::zeros({3}, at::kDouble)});
   const Schema schema = Schema::of(Layout::vector(5));
-  const Loss loss =
-      loss_of(*objectives().make("gradient_penalty(weight=0.5)"), network, {.inputs = inputs, .labels = labels, .schema = schema});
+  const Loss loss = loss_of(*objectives().make("gradient_penalty(weight=0.5)"), network,
+                            {.inputs = inputs, .labels = labels, .schema = schema});
 
   const at::Tensor p = at::softmax(inputs.matmul(weight.t()), 1),
                    hot = at::zeros({4, 3}, at::kDouble).scatter(1, labels.unsqueeze(1), 1);

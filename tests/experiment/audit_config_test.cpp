@@ -33,12 +33,12 @@ TEST(AuditConfig, ExplainersCompareWithTheFirstTrainingRows) {
   const AuditData& data = plan.data[0];
   ASSERT_GT(dataset.train.size(), static_cast<std::size_t>(kBackgroundRows)) << "the case should have more rows than are taken";
   const std::vector<std::int64_t> first(dataset.train.begin(), dataset.train.begin() + kBackgroundRows);
-  EXPECT_TRUE(at::equal(data.background, dataset.inputs_of(first)));
-  EXPECT_FALSE(data.baseline.defined());
+  EXPECT_TRUE(at::equal(data.samples.background, dataset.inputs_of(first)));
+  EXPECT_FALSE(data.samples.baseline.defined());
 
   const std::vector<std::int64_t> audited(dataset.validation.begin(), dataset.validation.begin() + 7);
-  EXPECT_TRUE(at::equal(data.inputs, dataset.inputs_of(audited)));
-  EXPECT_TRUE(at::equal(data.ids, at::tensor(audited, at::kLong))) << "samples keep the dataset's numbers";
+  EXPECT_TRUE(at::equal(data.samples.inputs, dataset.inputs_of(audited)));
+  EXPECT_TRUE(at::equal(data.samples.ids, at::tensor(audited, at::kLong))) << "samples keep the dataset's numbers";
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/cell_facts.h"
-#include "holdfast/experiment/random_baseline.h"
+#include "holdfast/experiment/grid.h"
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
@@ -27,25 +27,17 @@ struct Setting {
         attack(attacks().make("er(steps=15)")),
         metric(metrics().make("top_k(k=3)")),
         schema(Schema::of(Layout::vector(12))),
-        threat(ThreatModel::make(Norm::kL2, 0.4, std::pair(0.0, 1.0), schema)),
+        threat(ThreatModel::make({.epsilons = {0.4}, .box = std::pair(0.0, 1.0)}, schema)),
         ids(at::arange(kSamples, at::kLong)),
         inputs(random_uniform({12}, ids, 5, "cell test")) {}
 
-  CellTask task() const {
-    return {.model = *model,
-            .explainer = *explainer,
-            .attack = *attack,
-            .metric = *metric,
-            .threat = threat,
-            .schema = schema,
-            .inputs = inputs,
-            .targets = {},
-            .sample_ids = ids,
-            .seed = 3};
+  Samples samples() const { return {.inputs = inputs, .ids = ids, .schema = share_schema(schema)}; }
+  AttackTask task() const {
+    return {.model = *model, .explainer = *explainer, .metric = *metric, .threat = threat, .samples = samples(), .seed = 3};
   }
-
-  ExplainJob job() const {
-    return {.model = *model, .explainer = *explainer, .schema = schema, .inputs = inputs, .targets = {}, .sample_ids = ids};
+  CellResult run(const TileOptions& tiles, const TileStore* store = nullptr) const {
+    check_cell(*attack, task());
+    return run_cell(*attack, task(), tiles, /*progress=*/nullptr, store);
   }
 
   std::unique_ptr<Model> model;
@@ -63,18 +55,18 @@ bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
 
 TEST(Cell, IsTheSameBytesForAnyNumberOfThreads) {
   const Setting setting;
-  const CellResult one = run_cell(setting.task(), {.size = 4, .threads = 1});
-  const CellResult two = run_cell(setting.task(), {.size = 4, .threads = 2});
+  const CellResult one = setting.run({.size = 4, .threads = 1});
+  const CellResult two = setting.run({.size = 4, .threads = 2});
   EXPECT_TRUE(same_bytes(one.perturbed, two.perturbed));
-  EXPECT_TRUE(same_bytes(one.moved_maps, two.moved_maps));
+  EXPECT_TRUE(same_bytes(one.perturbed_maps, two.perturbed_maps));
   EXPECT_GT((one.perturbed - setting.inputs).abs().max().item<double>(), 0.01) << "the attack did nothing";
 }
 
 TEST(Cell, AgreesBetweenTileSizesUpToRounding) {
   const Setting setting;
-  const CellResult whole = run_cell(setting.task(), {.size = kSamples, .threads = 1});
+  const CellResult whole = setting.run({.size = kSamples, .threads = 1});
   for (const std::int64_t size : {1, 7}) {
-    const CellResult tiled = run_cell(setting.task(), {.size = size, .threads = 1});
+    const CellResult tiled = setting.run({.size = size, .threads = 1});
     EXPECT_TRUE(at::allclose(tiled.original_maps, whole.original_maps, 1e-5, 1e-5));
     EXPECT_EQ(tiled.samples.size(), whole.samples.size());
   }
@@ -85,7 +77,7 @@ class Noting final : public Attack {
  public:
   explicit Noting(std::unique_ptr<Attack> attack) : Attack(attack->name()), attack_(std::move(attack)) {}
   AttackResult run(const AttackTask& task) const override {
-    sizes_.push_back(task.inputs.size(0));
+    sizes_.push_back(task.samples.count());
     return attack_->run(task);
   }
   void check(const AttackTask& task) const override { attack_->check(task); }
@@ -105,11 +97,11 @@ TEST(Cell, AttacksAsManySamplesAtOnceAsHoldTheirGraphs) {
   setting.attack = std::make_unique<Noting>(attacks().make("er(steps=1,step_size=0.2)"));
   setting.ids = setting.ids.slice(0, 0, 3);
   setting.inputs = setting.inputs.slice(0, 0, 3);
-  const CellResult tile = run_cell(setting.task(), {.size = 3, .threads = 1});
+  const CellResult tile = setting.run({.size = 3, .threads = 1});
   EXPECT_EQ(dynamic_cast<const Noting&>(*setting.attack).sizes(), (std::vector<std::int64_t>{2, 1}));
-  const CellResult alone = run_cell(setting.task(), {.size = 1, .threads = 1});
+  const CellResult alone = setting.run({.size = 1, .threads = 1});
   EXPECT_TRUE(at::allclose(tile.perturbed, alone.perturbed, 1e-4, 1e-5));
-  EXPECT_TRUE(at::allclose(tile.moved_maps, alone.moved_maps, 1e-3, 1e-6));
+  EXPECT_TRUE(at::allclose(tile.perturbed_maps, alone.perturbed_maps, 1e-3, 1e-6));
   EXPECT_GT((tile.perturbed - setting.inputs).abs().max().item<double>(), 0.01) << "the attack did nothing";
   EXPECT_EQ(tile.samples.size(), 3U);
 }
@@ -118,13 +110,13 @@ TEST(Cell, StoredTilesAreUsedAgainAndRoundTrip) {
   const Setting setting;
   const TempFolder folder;
   const TileStore store(folder.path() + "/tiles");
-  const CellResult first = run_cell(setting.task(), {.size = 8, .threads = 1}, nullptr, &store);
+  const CellResult first = setting.run({.size = 8, .threads = 1}, &store);
   EXPECT_TRUE(store.has(0) && store.has(2));
   // Marks a stored tile: if the cell were computed again, the mark would be gone.
   CellResult marked = store.load(1);
   marked.samples[0].evaluations = 123456;
   store.save(1, marked);
-  const CellResult second = run_cell(setting.task(), {.size = 8, .threads = 2}, nullptr, &store);
+  const CellResult second = setting.run({.size = 8, .threads = 2}, &store);
   EXPECT_EQ(second.samples[8].evaluations, 123456);
   EXPECT_TRUE(same_bytes(first.perturbed, second.perturbed));
   for (std::size_t i = 0; i < first.samples.size(); ++i) EXPECT_EQ(first.samples[i].value, second.samples[i].value);
@@ -135,7 +127,7 @@ TEST(Cell, UndefinedNumbersRoundTrip) {
   const Setting setting;
   const TempFolder folder;
   const TileStore store(folder.path());
-  CellResult result = run_cell(setting.task(), {.size = kSamples, .threads = 1});
+  CellResult result = setting.run({.size = kSamples, .threads = 1});
   result.samples[0].value = result.samples[0].late_gain = std::nan("");
   result.samples[1].late_gain = 0.25;
   result.samples[1].no_gradient = 3;
@@ -150,7 +142,7 @@ TEST(Cell, UndefinedNumbersRoundTrip) {
 
 TEST(Cell, SaysWhatTheVerifierFound) {
   const Setting setting;
-  const CellResult result = run_cell(setting.task(), {.size = 4, .threads = 1});
+  const CellResult result = setting.run({.size = 4, .threads = 1});
   const at::Tensor sizes = (result.perturbed - setting.inputs).to(at::kDouble).norm(2, 1);
   EXPECT_NEAR(result.verified.largest_distance, sizes.max().item<double>(), 1e-6);
   EXPECT_EQ(result.verified.moved, (sizes > 0).sum().item<std::int64_t>());
@@ -184,33 +176,78 @@ TEST(CellFacts, SamplesWithoutAGradientAreThoseThatNeverHadOne) {
   EXPECT_EQ(no_gradient_json(result), (Json{{"samples", 2}, {"not_finite", 1}}));
 }
 
-TEST(RandomBaseline, IsTheRandomAttackOfItsCall) {
-  Setting setting;
-  const CellTask task = setting.task();
-  const CellResult found = run_cell(task, {.size = 8, .threads = 1});
-  const auto call = random_baseline_call(task, found);
-  ASSERT_EQ(call, "random(samples=300,from=sphere)");
-  const RandomBaseline random = run_random_baseline(task, *call, {.size = 8, .threads = 1});
-  setting.attack = attacks().make(*call);
-  const CellResult expected = run_cell(setting.task(), {.size = 8, .threads = 1});
-  double mean = 0;
-  for (const SampleOutcome& sample : expected.samples) mean += sample.value / static_cast<double>(kSamples);
-  EXPECT_NEAR(random.value.mean, mean, 1e-12);
-  EXPECT_EQ(random.samples, 300);
-  EXPECT_TRUE(beats(random, mean + 0.01, Direction::kHigherIsMoreAlike));
-  EXPECT_FALSE(beats(random, mean - 0.01, Direction::kHigherIsMoreAlike));
-  EXPECT_TRUE(beats(random, mean - 0.01, Direction::kLowerIsMoreAlike));
-  EXPECT_FALSE(beats(random, std::nan(""), Direction::kHigherIsMoreAlike));
-  EXPECT_EQ(random_baseline_call(setting.task(), expected), std::nullopt) << "beside random points nothing runs";
+Cell cell_of(Setting& setting) {
+  return {.subject = {"data", "net", std::move(setting.model), setting.samples()},
+          .explainer = std::move(setting.explainer),
+          .attack = std::move(setting.attack),
+          .metric = std::move(setting.metric),
+          .threat = setting.threat,
+          .seed = 3};
 }
 
-TEST(RandomBaseline, CostsATenthWhereAnExplanationIsCostly) {
+TEST(RandomPoints, AreTheRandomAttackOfTheirCall) {
+  Setting setting;
+  Cell cell = cell_of(setting);
+  const std::optional<RandomPoints> random = Grid({.tiles = {.size = 8, .threads = 1}}).run(cell).random;
+  ASSERT_TRUE(random);
+  EXPECT_EQ(random->attack, attacks().options("random(samples=300,from=sphere)").canonical());
+  cell.attack = attacks().make(random->attack);
+  const Row expected = Grid({.tiles = {.size = 8, .threads = 1}}).run(cell);
+  const double mean = expected.assessment.value.mean;
+  EXPECT_NEAR(random->value.mean, mean, 1e-12);
+  EXPECT_EQ(random->samples, 300);
+  EXPECT_TRUE(random->beat(mean + 0.01, Direction::kHigherIsMoreAlike));
+  EXPECT_FALSE(random->beat(mean - 0.01, Direction::kHigherIsMoreAlike));
+  EXPECT_TRUE(random->beat(mean - 0.01, Direction::kLowerIsMoreAlike));
+  EXPECT_FALSE(random->beat(std::nan(""), Direction::kHigherIsMoreAlike));
+  EXPECT_FALSE(expected.random) << "beside random points nothing runs";
+}
+
+TEST(RandomPoints, CostATenthWhereAnExplanationIsCostly) {
   Setting setting;
   setting.explainer = explainers().make("integrated_gradients(steps=20)");
+  const Cell cell = cell_of(setting);
   CellResult found;
   for (const auto& [spent, points] : {std::pair(100, 10), std::pair(20 * 10 * 40, 40), std::pair(100'000'000, 300)}) {
     found.samples = {{.evaluations = spent}, {.evaluations = 1}};
-    EXPECT_EQ(random_baseline_call(setting.task(), found), fmt::format("random(samples={},from=sphere)", points));
+    EXPECT_EQ(random_points_call(cell, found), fmt::format("random(samples={},from=sphere)", points));
+  }
+}
+
+TEST(Grid, MakesOneCellOfAMethodThatIsNamedTwiceAndOneForEachEpsilon) {
+  Setting setting;
+  const Subject subject{"data", "net", std::move(setting.model), setting.samples()};
+  const std::vector<Cell> cells = make_cells(
+      subject, {.attacks = {"er(steps=3)"}, .metrics = {"top_k(k=8)", "top_k"}, .threat = {.epsilons = {0.1, 0.3}}}, 0);
+  ASSERT_EQ(cells.size(), 2U);
+  EXPECT_FALSE(cells[0].starts_from_previous);
+  EXPECT_TRUE(cells[1].starts_from_previous);
+  EXPECT_EQ(cells[1].threat.epsilon, 0.3);
+}
+
+// What was found at the smaller epsilon is where the larger one starts: it is never less.
+TEST(Grid, FindsNoLessAtALargerEpsilon) {
+  Setting setting;
+  const Subject subject{"data", "net", std::move(setting.model), setting.samples()};
+  Grid grid({.tiles = {.threads = 1}, .random_points = false});
+  std::vector<Row> rows;
+  for (const Cell& cell :
+       make_cells(subject, {.attacks = {"er(steps=3)"}, .metrics = {"top_k(k=3)"}, .threat = {.epsilons = {0.4, 0.41}}}, 0))
+    rows.push_back(grid.run(cell));
+  for (std::size_t i = 0; i < kSamples; ++i) EXPECT_LE(rows[1].assessment.values[i], rows[0].assessment.values[i]);
+}
+
+TEST(Grid, ARowsOutcomesSayWhatItsTensorsSay) {
+  Setting setting;
+  const Row row = Grid({.tiles = {.size = 8, .threads = 1}, .random_points = false}).run(cell_of(setting));
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    const SampleOutcome& sample = row.result.samples[i];
+    EXPECT_EQ(sample.prediction, row.result.logits[at].argmax().item<std::int64_t>());
+    EXPECT_EQ(sample.prediction_after, sample.prediction);
+    EXPECT_NEAR(sample.norm, (row.result.perturbed[at] - setting.inputs[at]).norm().item<double>(), 1e-6);
+    EXPECT_NEAR(sample.confidence, row.result.logits[at].softmax(0)[sample.target].item<double>(), 1e-6);
+    EXPECT_EQ(sample.value, row.assessment.values[i]);
   }
 }
 
@@ -218,22 +255,22 @@ TEST(Cell, ADamagedTileIsOneSentence) {
   const Setting setting;
   const TempFolder folder;
   const TileStore store(folder.path());
-  run_cell(setting.task(), {.size = 8, .threads = 1}, nullptr, &store);
+  setting.run({.size = 8, .threads = 1}, &store);
   write_atomic(folder.path() + "/000001.safetensors", std::string_view("not a tile"));
-  EXPECT_ERROR(run_cell(setting.task(), {.size = 8, .threads = 1}, nullptr, &store), kInput, "000001.safetensors");
+  EXPECT_ERROR(setting.run({.size = 8, .threads = 1}, &store), kInput, "000001.safetensors");
 }
 
 TEST(Cell, StopsWhenInterrupted) {
   const Setting setting;
   request_interrupt();
-  EXPECT_ERROR(run_cell(setting.task(), {.size = 8, .threads = 2}), kInterrupted, "interrupted");
+  EXPECT_ERROR(setting.run({.size = 8, .threads = 2}), kInterrupted, "interrupted");
   clear_interrupt();
 }
 
 TEST(Cell, MisfitsAreFoundBeforeAnyWork) {
   Setting setting;
   setting.metric = metrics().make("top_k(k=13)");
-  EXPECT_ERROR(check_cell(setting.task()), kUsage, "12 features");
+  EXPECT_ERROR(check_cell(*setting.attack, setting.task()), kUsage, "12 features");
 }
 
 TEST(FoldMaps, SumsTheMagnitudesOfChannels) {
@@ -245,12 +282,12 @@ TEST(FoldMaps, SumsTheMagnitudesOfChannels) {
 TEST(Cuda, ExplainsAndAttacksAsTheProcessorDoes) {
   if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
   const Setting cpu, cuda(at::Device(at::kCUDA, 0));
-  const ExplainedBatch expected = explain_all(cpu.job(), {.size = 8});
-  const ExplainedBatch found = explain_all(cuda.job(), {.size = 8});
+  const ExplainedBatch expected = explain_all(*cpu.explainer, {.model = *cpu.model, .samples = cpu.samples()}, {.size = 8});
+  const ExplainedBatch found = explain_all(*cuda.explainer, {.model = *cuda.model, .samples = cuda.samples()}, {.size = 8});
   EXPECT_TRUE(at::allclose(found.maps, expected.maps, 1e-4, 1e-6));
   // run_cell verifies ball, box and class itself.
-  const CellResult attacked = run_cell(cuda.task(), {.size = 8});
-  const CellResult reference = run_cell(cpu.task(), {.size = 8});
+  const CellResult attacked = cuda.run({.size = 8});
+  const CellResult reference = cpu.run({.size = 8});
   EXPECT_TRUE(attacked.perturbed.is_cpu());
   double cuda_mean = 0, cpu_mean = 0;
   for (std::size_t i = 0; i < attacked.samples.size(); ++i) {

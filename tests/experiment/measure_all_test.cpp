@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "../../src/experiment/audit_statistics.h"
+#include "../../src/experiment/audit/files.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "support/errors.h"
@@ -20,13 +20,10 @@ struct MeasureSetting {
   at::Tensor ids = at::arange(23, at::kLong);
   at::Tensor inputs = random_uniform({12}, ids, 5, "measure test");
 
-  MeasureJob job() const {
+  MeasureTask task() const {
     return {.model = *model,
             .explainer = *explainer,
-            .schema = schema,
-            .inputs = inputs,
-            .targets = {},
-            .sample_ids = ids,
+            .samples = {.inputs = inputs, .ids = ids, .schema = share_schema(schema)},
             .seed = 3,
             .epsilon = 0.5};
   }
@@ -35,9 +32,9 @@ struct MeasureSetting {
 TEST(MeasureAll, IsTheSameForAnyNumberOfThreadsAndNearlySoForAnyTile) {
   const MeasureSetting setting;
   const auto measure = measures().make("thickness(k=4,endpoints=8,points=4,form=relaxed)");
-  const Measurement one = measure_all(*measure, setting.job(), {.size = 5, .threads = 1});
-  const Measurement two = measure_all(*measure, setting.job(), {.size = 5, .threads = 2});
-  const Measurement whole = measure_all(*measure, setting.job(), {.size = 64, .threads = 1});
+  const Measurement one = measure_all(*measure, setting.task(), {.size = 5, .threads = 1});
+  const Measurement two = measure_all(*measure, setting.task(), {.size = 5, .threads = 2});
+  const Measurement whole = measure_all(*measure, setting.task(), {.size = 64, .threads = 1});
   EXPECT_EQ(one.values, two.values);
   ASSERT_EQ(one.values.size(), 23U);
   ASSERT_EQ(one.parts[0].second.size(), 23U);
@@ -46,10 +43,10 @@ TEST(MeasureAll, IsTheSameForAnyNumberOfThreadsAndNearlySoForAnyTile) {
 
 TEST(MeasureAll, RefusesBeforeAnyWork) {
   const MeasureSetting setting;
-  MeasureJob job = setting.job();
-  job.epsilon = 0;
-  EXPECT_ERROR(measure_all(*measures().make("thickness(k=4)"), job, {}), kUsage, "epsilon");
-  EXPECT_ERROR(check_measure(*measures().make("thickness(k=40)"), setting.job()), kUsage, "choose k < 12");
+  MeasureTask task = setting.task();
+  task.epsilon = 0;
+  EXPECT_ERROR(check_measure(*measures().make("thickness(k=4)"), task), kUsage, "epsilon");
+  EXPECT_ERROR(check_measure(*measures().make("thickness(k=40)"), setting.task()), kUsage, "choose k < 12");
 }
 
 TEST(MeasureAll, JsonLeavesUndefinedValuesOut) {
@@ -76,21 +73,32 @@ TEST(MeasureAll, EqualValuesLeaveRoomWithinTheMeasuresRange) {
     EXPECT_EQ(mean_interval(*measures().make(call), measured, 0).low, 1) << call << " has no end";
 }
 
-RowValues attacked(const std::string& model, std::vector<double> values, std::vector<std::int64_t> first_swap) {
-  return {{{"dataset", "d"}, {"model", model}, {"explainer", "saliency"}, {"attack", "er"}, {"metric", "top_k(k=8)"}},
-          std::move(values),
-          std::move(first_swap)};
+RowSummary attacked(const std::string& model, std::vector<double> values, std::vector<std::int64_t> first_swap) {
+  return {.dataset = "d",
+          .model = model,
+          .explainer = "saliency",
+          .attack = "er",
+          .metric = "top_k(k=8)",
+          .threat = {},
+          .random = {},
+          .values = std::move(values),
+          .first_swap = std::move(first_swap)};
 }
 
-RowValues measured(const std::string& model, const std::string& explainer, std::vector<double> values) {
-  return {{{"dataset", "d"}, {"model", model}, {"explainer", explainer}, {"measure", "curvature"}}, std::move(values)};
+MeasureRow measured(const std::string& model, const std::string& measure, const std::string& explainer,
+                    std::vector<double> values) {
+  return {.cell = {.subject = {.dataset = "d", .model_name = model, .model = nullptr, .samples = {}},
+                   .explainer = explainers().make(explainer),
+                   .measure = measures().make(measure)},
+          .measured = {.values = std::move(values)}};
 }
 
 TEST(AuditStatistics, ComparesModelsOnTheSameSettingAlone) {
-  const std::vector<RowValues> rows{attacked("a", {1, 1, 1, 1, 1, 1}, {}), attacked("b", {0, 0, 0, 0, 0, 0}, {})};
-  std::vector<RowValues> apart = rows;
-  apart[1].row["attack"] = "random";
-  const std::vector<RowValues> measures{measured("a", "-", {2, 1, 2, 1, 2, 1}), measured("b", "-", {1, 2, 1, 2, 1, 2})};
+  const std::vector<RowSummary> rows{attacked("a", {1, 1, 1, 1, 1, 1}, {}), attacked("b", {0, 0, 0, 0, 0, 0}, {})};
+  std::vector<RowSummary> apart = rows;
+  apart[1].attack = "random";
+  const std::vector<MeasureRow> measures{measured("a", "curvature", "saliency", {2, 1, 2, 1, 2, 1}),
+                                         measured("b", "curvature", "saliency", {1, 2, 1, 2, 1, 2})};
   EXPECT_EQ(comparisons_json(apart, {}, 0).size(), 0U);
   const Json found = comparisons_json(rows, measures, 0);
   ASSERT_EQ(found.size(), 2U);
@@ -102,9 +110,10 @@ TEST(AuditStatistics, ComparesModelsOnTheSameSettingAlone) {
 }
 
 TEST(AuditStatistics, CorrelatesFirstSwapsWithTheSameModelsMeasures) {
-  const std::vector<RowValues> rows{attacked("a", {}, {1, 5, -1, 3}), attacked("b", {}, {-1, -1, -1, -1})};
-  const std::vector<RowValues> measures{measured("a", "-", {9, 2, 1, 4}), measured("b", "-", {1, 2, 3, 4}),
-                                        measured("a", "lrp", {1, 2, 3, 4})};
+  const std::vector<RowSummary> rows{attacked("a", {}, {1, 5, -1, 3}), attacked("b", {}, {-1, -1, -1, -1})};
+  const std::vector<MeasureRow> measures{measured("a", "curvature", "saliency", {9, 2, 1, 4}),
+                                         measured("b", "curvature", "saliency", {1, 2, 3, 4}),
+                                         measured("a", "dffot", "lrp", {1, 2, 3, 4})};
   const Json found = correlations_json(rows, measures, 0);
   ASSERT_EQ(found.size(), 1U) << "a never-swapped row has nothing to rank, and another explainer's measure is of other maps";
   EXPECT_EQ(found[0].at("model"), "a");

@@ -99,12 +99,12 @@ class ExplainerConformance : public testing::TestWithParam<Case> {
   ExplainTask task(const at::Tensor& inputs, const at::Tensor& ids) const {
     const at::NoGradGuard no_graph;
     return {.model = *model_,
-            .inputs = inputs,
-            .targets = predicted_class(model_->logits(inputs)),
-            .sample_ids = ids,
-            .seed = 3,
-            .baseline = background_[0],
-            .background = background_};
+            .samples = {.inputs = inputs,
+                        .targets = predicted_class(model_->logits(inputs)),
+                        .ids = ids,
+                        .baseline = background_[0],
+                        .background = background_},
+            .seed = 3};
   }
   ExplainTask task() const { return task(inputs_, at::arange(6, at::kLong)); }
   const Row& row() const { return GetParam().row; }
@@ -159,7 +159,7 @@ TEST_P(ExplainerConformance, PullbackIsTheDerivativeAtAFixedScale) {
   const auto here = explainer_->linearize(task());
   const auto value = [&](double step) {
     ExplainTask moved = task();
-    moved.inputs = inputs_ + step * direction;
+    moved.samples.inputs = inputs_ + step * direction;
     const Explanation there = explainer_->attribute(moved);
     return (cotangent * there.maps).flatten(1).sum(1) * (there.log_scale - here->at().log_scale).exp();
   };
@@ -193,12 +193,13 @@ TEST_P(ExplainerConformance, TheAutogradFormIsTheMapWithItsScale) {
   if (!explainer_->is_differentiable()) GTEST_SKIP();
   const Explanation plain = explainer_->attribute(task());
   ExplainTask training = task();
-  training.inputs = inputs_.clone().requires_grad_();
+  training.samples.inputs = inputs_.clone().requires_grad_();
   const at::Tensor maps = explainer_->differentiable(training);
   const at::Tensor scale = plain.log_scale.exp().view(GetParam().image ? at::IntArrayRef({6, 1, 1, 1}) : at::IntArrayRef({6, 1}));
   EXPECT_TRUE(at::allclose(maps.detach(), plain.maps * scale, 1e-10, 1e-12));
   const at::Tensor cotangent = rows(6, 35);
-  const at::Tensor gradient = torch::autograd::grad({maps}, {training.inputs}, {cotangent}, {}, false, /*allow_unused=*/true)[0];
+  const at::Tensor gradient =
+      torch::autograd::grad({maps}, {training.samples.inputs}, {cotangent}, {}, false, /*allow_unused=*/true)[0];
   const at::Tensor pulled = explainer_->linearize(task())->pullback(cotangent * scale);
   EXPECT_TRUE(at::allclose(gradient, pulled, 1e-9, 1e-12));
 }
@@ -208,12 +209,12 @@ TEST_P(ExplainerConformance, HonoursTheRule) {
   const auto sharp = GetParam().image ? make_model(testing_support::conv_network({}, at::kDouble))
                                       : mlp_model({.features = 7, .classes = 3, .type = at::kDouble});
   ExplainTask surrogate{.model = *sharp,
-                        .inputs = inputs_,
-                        .targets = task().targets,
-                        .sample_ids = at::arange(6, at::kLong),
+                        .samples = {.inputs = inputs_,
+                                    .targets = task().samples.targets,
+                                    .ids = at::arange(6, at::kLong),
+                                    .baseline = background_[0],
+                                    .background = background_},
                         .seed = 3,
-                        .baseline = background_[0],
-                        .background = background_,
                         .rule = Rule::softplus(1.5)};
   ExplainTask smooth = task();
   EXPECT_TRUE(at::allclose(explainer_->attribute(surrogate).maps, explainer_->attribute(smooth).maps, 1e-10, 1e-12));

@@ -43,11 +43,12 @@ TEST(DeepLift, OfALinearModelIsTheClosedForm) {
   const auto model = linear_model(weight, bias);
   const at::Tensor inputs = normal_tensor({4, 5}, 3, at::kDouble), base = normal_tensor({5}, 4, at::kDouble);
   ExplainTask task = layer_task(*model, inputs);
-  task.baseline = base;
-  const at::Tensor own = weight.index_select(0, task.targets), other = weight.index_select(0, 1 - task.targets);
+  task.samples.baseline = base;
+  const at::Tensor own = weight.index_select(0, task.samples.targets), other = weight.index_select(0, 1 - task.samples.targets);
   expect_near(explain("deep_lift(target=logit,baseline=given)", task), own * (inputs - base), 1e-12);
 
-  const at::Tensor shift = (bias.index_select(0, task.targets) - bias.index_select(0, 1 - task.targets)).unsqueeze(1);
+  const at::Tensor shift =
+      (bias.index_select(0, task.samples.targets) - bias.index_select(0, 1 - task.samples.targets)).unsqueeze(1);
   const at::Tensor margin = ((own - other) * inputs).sum(1, true) + shift, margin0 = ((own - other) * base).sum(1, true) + shift;
   const at::Tensor slope = (margin.sigmoid() - margin0.sigmoid()) / (margin - margin0);
   expect_near(explain("deep_lift(baseline=given)", task), slope * (own - other) * (inputs - base), 1e-12);
@@ -67,7 +68,7 @@ TEST(DeepLift, OfAHiddenLayerRescalesEachUnit) {
   for (std::int64_t b = 0; b < 5; ++b) {
     const at::Tensor z = first.weight.mv(inputs[b]) + first.bias, z0 = first.bias;
     const at::Tensor slope = (z.relu() - z0.relu()) / (z - z0);
-    const at::Tensor multipliers = (last.weight[task.targets[b].item<std::int64_t>()] * slope).matmul(first.weight);
+    const at::Tensor multipliers = (last.weight[task.samples.targets[b].item<std::int64_t>()] * slope).matmul(first.weight);
     expect_near(maps[b], multipliers * inputs[b], 1e-12);
   }
 }
@@ -78,13 +79,14 @@ TEST_P(DeepLiftOn, MapsAddUpToTheDifference) {
   const auto model = layer_model(GetParam().architecture);
   const at::Tensor inputs = normal_tensor(batch_of(2, GetParam().sample), 40, at::kDouble).sigmoid();
   ExplainTask task = layer_task(*model, inputs);
-  task.baseline = normal_tensor(GetParam().sample, 41, at::kDouble).mul_(0.5).add_(0.3);
+  task.samples.baseline = normal_tensor(GetParam().sample, 41, at::kDouble).mul_(0.5).add_(0.3);
   const std::vector<std::pair<std::string, std::string>> options{{"logit", "given"}, {"probability", "zero"}, {"ce", "given"}};
   for (const auto& [target, baseline] : options) {
     const Explanation explanation =
         explainers().make("deep_lift(target=" + target + ",baseline=" + baseline + ")")->attribute(task);
-    const at::Tensor base = baseline == "given" ? task.baseline.expand_as(inputs) : at::zeros_like(inputs);
-    const at::Tensor difference = explained(*model, inputs, task.targets, target) - explained(*model, base, task.targets, target);
+    const at::Tensor base = baseline == "given" ? task.samples.baseline.expand_as(inputs) : at::zeros_like(inputs);
+    const at::Tensor difference =
+        explained(*model, inputs, task.samples.targets, target) - explained(*model, base, task.samples.targets, target);
     const at::Tensor maps = true_maps(explanation).flatten(1);
     const double size = maps.abs().sum(1).max().item<double>();
     EXPECT_GT(size, 1e-4);
@@ -101,7 +103,7 @@ TEST_P(DeepLiftOn, MapsOfASurrogateAddUpToItsDifference) {
   ExplainTask task = layer_task(*model, inputs);
   task.rule = Rule::softplus(8);
   const at::NoGradGuard no_graph;
-  const at::Tensor column = task.targets.unsqueeze(1);
+  const at::Tensor column = task.samples.targets.unsqueeze(1);
   const at::Tensor difference =
       (model->logits(inputs, task.rule) - model->logits(at::zeros_like(inputs), task.rule)).gather(1, column);
   const at::Tensor maps = explain("deep_lift(target=logit)", task).flatten(1);
@@ -154,7 +156,7 @@ TEST(DeepLift, IsCompleteThroughProductsAndMagnitudes) {
   network.add("out", op::Linear{normal_tensor({3, 5}, 61, at::kDouble), normal_tensor({3}, 62, at::kDouble)});
   const auto model = make_model(std::move(network));
   ExplainTask task = layer_task(*model, normal_tensor({4, 5}, 63, at::kDouble));
-  task.baseline = normal_tensor({5}, 64, at::kDouble);
+  task.samples.baseline = normal_tensor({5}, 64, at::kDouble);
   const Explanation explanation = explainers().make("deep_lift(baseline=given)")->attribute(task);
   EXPECT_LE(explanation.delta.abs().max().item<double>(), 1e-13);
 }
@@ -172,7 +174,7 @@ TEST(DeepLift, AddsUpPoolingWindowsThatOverlap) {
   image[0][0][1][1] = 7;  // in all four windows
   image[0][0][0][0] = 9;  // in the first alone
   ExplainTask task = layer_task(*model, image);
-  task.baseline = at::ones({1, 4, 4}, at::kDouble);
+  task.samples.baseline = at::ones({1, 4, 4}, at::kDouble);
   const at::Tensor map = explain("deep_lift(target=logit,baseline=given)", task)[0][0];
   at::Tensor expected = at::zeros({4, 4}, at::kDouble);
   expected[0][0] = 8;
@@ -184,9 +186,9 @@ TEST(DeepLift, KeepsTheScaleOfASaturatedSoftmaxApart) {
   const auto model = mlp_model({.features = 6, .classes = 3, .gain = 400});
   const auto exact = make_model(model->network()->to(at::kDouble));
   const at::Tensor inputs = normal_tensor({6, 6}, 70);
-  ExplainTask task = layer_task(*model, inputs), reference = layer_task(*exact, inputs.to(at::kDouble), task.targets);
-  task.baseline = inputs[0] * 1.01;
-  reference.baseline = task.baseline.to(at::kDouble);
+  ExplainTask task = layer_task(*model, inputs), reference = layer_task(*exact, inputs.to(at::kDouble), task.samples.targets);
+  task.samples.baseline = inputs[0] * 1.01;
+  reference.samples.baseline = task.samples.baseline.to(at::kDouble);
   const auto explainer = explainers().make("deep_lift(baseline=given)");
   const Explanation maps = explainer->attribute(task), close = explainer->attribute(reference);
   EXPECT_LT(close.log_scale.min().item<double>(), -100) << "a probability's multipliers would have underflown";

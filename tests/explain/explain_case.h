@@ -11,9 +11,8 @@ namespace holdfast::testing_support {
 inline ExplainTask whole_task(const Model& model, const at::Tensor& inputs) {
   const at::NoGradGuard no_graph;
   return {.model = model,
-          .inputs = inputs,
-          .targets = predicted_class(model.logits(inputs)),
-          .sample_ids = at::arange(inputs.size(0), at::kLong)};
+          .samples = {
+              .inputs = inputs, .targets = predicted_class(model.logits(inputs)), .ids = at::arange(inputs.size(0), at::kLong)}};
 }
 
 // maps * exp(log_scale), in double precision.

@@ -69,12 +69,12 @@ class Gauge : public testing::TestWithParam<std::string> {
     const at::NoGradGuard no_graph;
     const auto explainer = explainers().make(call);
     return explainer->attribute({.model = model,
-                                 .inputs = inputs_,
-                                 .targets = predicted_class(model_->logits(inputs_)),
-                                 .sample_ids = at::arange(inputs_.size(0), at::kLong),
-                                 .schema = &schema_,
-                                 .baseline = background_[1],
-                                 .background = background_});
+                                 .samples = {.inputs = inputs_,
+                                             .targets = predicted_class(model_->logits(inputs_)),
+                                             .ids = at::arange(inputs_.size(0), at::kLong),
+                                             .schema = share_schema(schema_),
+                                             .baseline = background_[1],
+                                             .background = background_}});
   }
   static at::Tensor true_maps(const Explanation& explanation) {
     return explanation.maps * explanation.log_scale.exp().unsqueeze(1);

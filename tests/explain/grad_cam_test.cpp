@@ -21,7 +21,7 @@ TEST(GuidedBackprop, OfALinearModelIsTheGradient) {
   const at::Tensor weight = normal_tensor({3, 5}, 1, at::kDouble);
   const auto model = linear_model(weight, at::zeros({3}, at::kDouble));
   const ExplainTask task = layer_task(*model, normal_tensor({4, 5}, 2, at::kDouble));
-  expect_near(explain("guided_backprop", task), weight.index_select(0, task.targets), 1e-14);
+  expect_near(explain("guided_backprop", task), weight.index_select(0, task.samples.targets), 1e-14);
 }
 
 // V a(W x + b): a unit passes its cotangent V_ch only where that is positive, times the activation's derivative.
@@ -33,7 +33,7 @@ TEST(GuidedBackprop, RectifiersPassPositiveCotangentsOnly) {
     const auto& first = std::get<op::Linear>(model->network()->nodes()[1].operation);
     const auto& last = std::get<op::Linear>(model->network()->nodes()[3].operation);
     const ExplainTask task = layer_task(*model, inputs);
-    at::Tensor passed = last.weight.index_select(0, task.targets);
+    at::Tensor passed = last.weight.index_select(0, task.samples.targets);
     if (rectifies) passed = passed.clamp_min(0);
     const at::Tensor z = inputs.matmul(first.weight.t()) + first.bias;
     expect_near(explain("guided_backprop", task), (passed * derivative(z)).matmul(first.weight), 1e-12);
@@ -51,8 +51,8 @@ TEST(GuidedBackprop, RectifiersPassPositiveCotangentsOnly) {
 // conv -> relu -> pool -> dense: the mean gradient of each channel times the channel, by the network's own derivatives.
 at::Tensor cam_of(const Model& model, const ExplainTask& task, std::size_t node) {
   const at::AutoGradMode with_graph(true);
-  const RunResult run = model.network()->run(task.inputs.clone().requires_grad_(), {.keep_values = true});
-  const at::Tensor chosen = run.logits.gather(1, task.targets.unsqueeze(1)).sum();
+  const RunResult run = model.network()->run(task.samples.inputs.clone().requires_grad_(), {.keep_values = true});
+  const at::Tensor chosen = run.logits.gather(1, task.samples.targets.unsqueeze(1)).sum();
   const at::Tensor gradient = torch::autograd::grad({chosen}, {run.values[node]})[0];
   return (gradient.mean({2, 3}, true) * run.values[node]).sum(1, true).detach();
 }

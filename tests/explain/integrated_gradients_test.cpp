@@ -31,11 +31,12 @@ TEST(IntegratedGradients, OfALinearLogitIsTheClosedFormUnderEveryRule) {
   const at::Tensor weight = normal_tensor({3, 5}, 1, at::kDouble);
   const auto model = linear_model(weight, normal_tensor({3}, 2, at::kDouble));
   ExplainTask task = whole_task(*model, normal_tensor({4, 5}, 3, at::kDouble));
-  task.baseline = normal_tensor({5}, 4, at::kDouble);
-  const at::Tensor slopes = weight.index_select(0, task.targets);
+  task.samples.baseline = normal_tensor({5}, 4, at::kDouble);
+  const at::Tensor slopes = weight.index_select(0, task.samples.targets);
   for (const char* rule : kRules) {
-    EXPECT_LT(apart(explained(call(rule, 7, ",target=logit"), task), slopes * task.inputs), 1e-13) << rule;
-    EXPECT_LT(apart(explained(call(rule, 7, ",target=logit,baseline=given"), task), slopes * (task.inputs - task.baseline)),
+    EXPECT_LT(apart(explained(call(rule, 7, ",target=logit"), task), slopes * task.samples.inputs), 1e-13) << rule;
+    EXPECT_LT(apart(explained(call(rule, 7, ",target=logit,baseline=given"), task),
+                    slopes * (task.samples.inputs - task.samples.baseline)),
               1e-13)
         << rule;
     EXPECT_LT(explainers().make(call(rule, 7, ",target=logit"))->attribute(task).delta.abs().max().item<double>(), 1e-12) << rule;
@@ -51,27 +52,27 @@ TEST(IntegratedGradients, OfACubicIsExactWithTwoGaussPoints) {
       },
       Capabilities{}, at::kCPU);
   ExplainTask task = whole_task(*model, normal_tensor({3, 4}, 5, at::kDouble));
-  task.targets = at::zeros({3}, at::kLong);
-  EXPECT_LT(apart(explained(call("gauss", 2, ",target=logit"), task), task.inputs.pow(3)), 1e-14);
+  task.samples.targets = at::zeros({3}, at::kLong);
+  EXPECT_LT(apart(explained(call("gauss", 2, ",target=logit"), task), task.samples.inputs.pow(3)), 1e-14);
   // The right rule's sum of squares: (m+1)(2m+1) / (2 m^2) times the integral.
-  EXPECT_LT(apart(explained(call("right", 4, ",target=logit"), task), task.inputs.pow(3) * 45 / 32), 1e-14);
-  EXPECT_LT(apart(explained(call("middle", 4, ",target=logit"), task), task.inputs.pow(3) * (1 - 1.0 / 64)), 1e-14);
-  EXPECT_LT(apart(explained(call("trapezoid", 5, ",target=logit"), task), task.inputs.pow(3) * (1 + 1.0 / 32)), 1e-14);
+  EXPECT_LT(apart(explained(call("right", 4, ",target=logit"), task), task.samples.inputs.pow(3) * 45 / 32), 1e-14);
+  EXPECT_LT(apart(explained(call("middle", 4, ",target=logit"), task), task.samples.inputs.pow(3) * (1 - 1.0 / 64)), 1e-14);
+  EXPECT_LT(apart(explained(call("trapezoid", 5, ",target=logit"), task), task.samples.inputs.pow(3) * (1 + 1.0 / 32)), 1e-14);
 }
 
 // A plain loop over points, with torch's own softmax.
 TEST(IntegratedGradients, IsTheLoopOverItsPoints) {
   const auto model = mlp_model({.features = 6, .classes = 3, .type = at::kDouble});
   ExplainTask task = whole_task(*model, normal_tensor({5, 6}, 6, at::kDouble));
-  task.background = normal_tensor({9, 6}, 7, at::kDouble);
-  const at::Tensor baseline = task.background.mean(0);
-  at::Tensor sum = at::zeros_like(task.inputs);
+  task.samples.background = normal_tensor({9, 6}, 7, at::kDouble);
+  const at::Tensor baseline = task.samples.background.mean(0);
+  at::Tensor sum = at::zeros_like(task.samples.inputs);
   for (int k = 1; k <= 8; ++k) {
-    const at::Tensor z = (baseline + k / 8.0 * (task.inputs - baseline)).requires_grad_();
-    const at::Tensor p = at::softmax(model->logits(z), 1).gather(1, task.targets.unsqueeze(1)).sum();
+    const at::Tensor z = (baseline + k / 8.0 * (task.samples.inputs - baseline)).requires_grad_();
+    const at::Tensor p = at::softmax(model->logits(z), 1).gather(1, task.samples.targets.unsqueeze(1)).sum();
     sum += torch::autograd::grad({p}, {z})[0] / 8;
   }
-  EXPECT_LT(apart(explained(call("right", 8, ",baseline=mean"), task), (task.inputs - baseline) * sum), 1e-12);
+  EXPECT_LT(apart(explained(call("right", 8, ",baseline=mean"), task), (task.samples.inputs - baseline) * sum), 1e-12);
 }
 
 TEST(IntegratedGradients, DeltaIsWhatTheSumMissesAndShrinksWithSteps) {
@@ -94,11 +95,11 @@ TEST(IntegratedGradients, AddsUpAndRanksWhereTheSoftmaxSaturates) {
   const at::Tensor inputs = normal_tensor({6, 6}, 9, at::kDouble).mul_(2);
   const ExplainTask single = whole_task(*model, inputs.to(at::kFloat));
   ExplainTask reference = whole_task(*exact, inputs);
-  reference.targets = single.targets;
+  reference.samples.targets = single.samples.targets;
   for (const char* name : {"integrated_gradients(steps=300,rule=middle)", "integrated_gradients(steps=20,baseline=given)"}) {
     ExplainTask here = single, there = reference;
-    here.baseline = (inputs[0] * 0.9).to(at::kFloat);
-    there.baseline = inputs[0] * 0.9;
+    here.samples.baseline = (inputs[0] * 0.9).to(at::kFloat);
+    there.samples.baseline = inputs[0] * 0.9;
     const at::Tensor found = explainers().make(name)->attribute(here).maps.to(at::kDouble);
     const at::Tensor expected = explainers().make(name)->attribute(there).maps;
     for (std::int64_t b = 0; b < 6; ++b) {
@@ -108,7 +109,7 @@ TEST(IntegratedGradients, AddsUpAndRanksWhereTheSoftmaxSaturates) {
   }
   // The first sample of the second case goes from 0.9 x to x: saturated all along, beyond float32.
   ExplainTask here = single;
-  here.baseline = (inputs[0] * 0.9).to(at::kFloat);
+  here.samples.baseline = (inputs[0] * 0.9).to(at::kFloat);
   EXPECT_LT(explainers().make("integrated_gradients(steps=20,baseline=given)")->attribute(here).log_scale[0].item<double>(),
             -100);
 }
@@ -157,9 +158,9 @@ TEST(IntegratedGradients, ZeroBaselinesOfGroupsAreUniform) {
   at::Tensor inputs = normal_tensor({3, 6}, 13, at::kDouble);
   for (const std::int64_t column : schema.groups[0].columns) inputs.select(1, column).fill_(column == 2 ? 1 : 0);
   ExplainTask task = whole_task(*model, inputs);
-  task.schema = &schema;
-  task.baseline = at::zeros({6}, at::kDouble);
-  for (const std::int64_t column : schema.groups[0].columns) task.baseline[column] = 1.0 / 3;
+  task.samples.schema = share_schema(schema);
+  task.samples.baseline = at::zeros({6}, at::kDouble);
+  for (const std::int64_t column : schema.groups[0].columns) task.samples.baseline[column] = 1.0 / 3;
   const Explanation zero = explainers().make(call("gauss", 30))->attribute(task);
   EXPECT_LT(apart(zero.maps, explainers().make(call("gauss", 30, ",baseline=given"))->attribute(task).maps), 1e-13);
   EXPECT_LT(zero.delta.abs().max().item<double>(), 1e-10);
@@ -187,8 +188,8 @@ TEST(IntegratedGradients, WhatIsMissingIsKnownBeforeAnyWork) {
   EXPECT_ERROR(check("integrated_gradients(baseline=blurred)"), kUsage, "only images can be blurred");
   EXPECT_ERROR(check("integrated_gradients(project=groups)"), kUsage, "no one-hot groups");
   EXPECT_ERROR(check("gradient_shap"), kUsage, "--background");
-  task.background = at::zeros({4, 5}, at::kDouble);
-  task.baseline = at::zeros({7}, at::kDouble);
+  task.samples.background = at::zeros({4, 5}, at::kDouble);
+  task.samples.baseline = at::zeros({7}, at::kDouble);
   EXPECT_ERROR(check("integrated_gradients(baseline=mean)"), kInput, "[4, 5]");
   EXPECT_ERROR(check("gradient_shap"), kInput, "[4, 5]");
   EXPECT_ERROR(check("integrated_gradients(baseline=given)"), kInput, "[7]");

@@ -17,9 +17,9 @@ namespace holdfast::testing_support {
 inline ExplainTask layer_task(const Model& model, const at::Tensor& inputs, const at::Tensor& targets = {}) {
   const at::NoGradGuard no_graph;
   return {.model = model,
-          .inputs = inputs,
-          .targets = targets.defined() ? targets : predicted_class(model.logits(inputs)),
-          .sample_ids = at::arange(inputs.size(0), at::kLong)};
+          .samples = {.inputs = inputs,
+                      .targets = targets.defined() ? targets : predicted_class(model.logits(inputs)),
+                      .ids = at::arange(inputs.size(0), at::kLong)}};
 }
 
 inline at::Tensor explain(const std::string& call, const ExplainTask& task) {

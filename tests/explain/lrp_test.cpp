@@ -100,8 +100,8 @@ TEST(Lrp, OfALinearModelIsTheContributionsAndTheBiasKeepsItsShare) {
   const at::Tensor weight = normal_tensor({3, 5}, 1, at::kDouble), bias = normal_tensor({3}, 2, at::kDouble);
   const auto model = linear_model(weight, bias);
   const ExplainTask task = layer_task(*model, normal_tensor({4, 5}, 3, at::kDouble));
-  const at::Tensor contributions = weight.index_select(0, task.targets) * task.inputs;
-  const at::Tensor kept = bias.index_select(0, task.targets), total = contributions.sum(1) + kept;
+  const at::Tensor contributions = weight.index_select(0, task.samples.targets) * task.samples.inputs;
+  const at::Tensor kept = bias.index_select(0, task.samples.targets), total = contributions.sum(1) + kept;
   const auto absorbing = explainers().make("lrp(epsilon=1e-12)")->attribute(task);
   expect_near(absorbing.maps, contributions, 1e-10);
   expect_near(absorbing.delta, -kept, 1e-10);
@@ -116,7 +116,7 @@ TEST(Lrp, FirstLayersRules) {
   const auto model = linear_model(weight, at::zeros({2}, at::kDouble));
   const at::Tensor inputs = normal_tensor({3, 4}, 12, at::kDouble).sigmoid();
   const ExplainTask task = layer_task(*model, inputs);
-  const at::Tensor own = weight.index_select(0, task.targets);
+  const at::Tensor own = weight.index_select(0, task.samples.targets);
   const at::Tensor logits = (own * inputs).sum(1, true);
   expect_near(explain("lrp(first=flat,epsilon=1e-12)", task), logits.expand({3, 4}) / 4, 1e-10);
   const at::Tensor inside = own * inputs + 0.5 * own.clamp_min(0) - 2 * own.clamp_max(0);  // low -0.5, high 2
@@ -164,7 +164,7 @@ TEST(Lrp, ConservesRelevanceWhereBiasesHaveNone) {
     std::vector<std::int64_t> shape = sample;
     shape.insert(shape.begin(), 1);
     const ExplainTask task = layer_task(*model, normal_tensor(shape, 40, at::kDouble).sigmoid());
-    const at::Tensor logits = model->logits(task.inputs).gather(1, task.targets.unsqueeze(1)).squeeze(1);
+    const at::Tensor logits = model->logits(task.samples.inputs).gather(1, task.samples.targets.unsqueeze(1)).squeeze(1);
     for (const char* rule : {"rule=epsilon", "rule=composite", "rule=gamma,first=flat"}) {
       if (architecture == "residual" && std::string(rule).ends_with("flat")) continue;  // its padding gets a share
       const auto explainer = explainers().make(std::string("lrp(bias=ignore,epsilon=1e-14,") + rule + ")");
@@ -188,8 +188,8 @@ TEST(Lrp, ResidualSumsShareInProportion) {
   const auto model = make_model(std::move(network));
   const ExplainTask task = layer_task(*model, normal_tensor({3, 4}, 52, at::kDouble));
   // All is linear: contributions of the whole matrix, whatever the way.
-  const at::Tensor whole = out.matmul(weight + at::eye(4, at::kDouble)).index_select(0, task.targets);
-  expect_near(explain("lrp(rule=epsilon,epsilon=1e-13)", task), whole * task.inputs, 1e-8);
+  const at::Tensor whole = out.matmul(weight + at::eye(4, at::kDouble)).index_select(0, task.samples.targets);
+  expect_near(explain("lrp(rule=epsilon,epsilon=1e-13)", task), whole * task.samples.inputs, 1e-8);
 }
 
 // One unit: softplus(0) is a constant that counts as a bias; what is left goes on.
@@ -216,7 +216,7 @@ TEST(Lrp, RefusesWhatItCannotDoBeforeAnyWork) {
   Schema schema = Schema::of(Layout::vector(4));
   schema.groups = {{.name = "sex", .columns = {2, 3}, .levels = {}}};
   ExplainTask task = layer_task(*model, normal_tensor({2, 4}, 60, at::kDouble));
-  task.schema = &schema;
+  task.samples.schema = share_schema(schema);
   EXPECT_ERROR(explainers().make("lrp(rule=gamma)")->check_task(task), kUsage, "use project=none");
   EXPECT_ERROR(explainers().make("lrp(bias=ignore)")->check_task(task), kUsage, "use project=none");
   EXPECT_NO_THROW(explainers().make("lrp(rule=gamma,project=none)")->check_task(task));

@@ -31,13 +31,13 @@ TEST(SmoothGrad, WithoutNoiseIsSaliency) {
 TEST(SmoothGrad, IsTheMomentsOfGradientsAtNoisyCopies) {
   const auto model = mlp_model({.features = 6, .classes = 3, .type = at::kDouble});
   ExplainTask task = whole_task(*model, normal_tensor({4, 6}, 41, at::kDouble));
-  task.sample_ids = at::tensor({7L, 3L, 11L, 5L}, at::kLong);
+  task.samples.ids = at::tensor({7L, 3L, 11L, 5L}, at::kLong);
   task.seed = 9;
   std::vector<at::Tensor> gradients;
   for (int s = 0; s < 5; ++s) {
     ExplainTask copy = task;
-    copy.inputs =
-        task.inputs + 0.3 * random_normal({6}, task.sample_ids, 9, fmt::format("smooth_grad.noise.{}", s)).to(at::kDouble);
+    copy.samples.inputs = task.samples.inputs +
+                          0.3 * random_normal({6}, task.samples.ids, 9, fmt::format("smooth_grad.noise.{}", s)).to(at::kDouble);
     gradients.push_back(explained("saliency(signed=true)", copy));
   }
   const at::Tensor all = at::stack(gradients);
@@ -66,9 +66,9 @@ TEST(GradientShap, OfALinearLogitIsTheClosedForm) {
   const at::Tensor weight = normal_tensor({3, 5}, 43, at::kDouble);
   const auto model = linear_model(weight, normal_tensor({3}, 44, at::kDouble));
   ExplainTask task = whole_task(*model, normal_tensor({4, 5}, 45, at::kDouble));
-  task.background = normal_tensor({1, 5}, 46, at::kDouble);
+  task.samples.background = normal_tensor({1, 5}, 46, at::kDouble);
   EXPECT_LT(apart(explained("gradient_shap(samples=6,target=logit)", task),
-                  weight.index_select(0, task.targets) * (task.inputs - task.background)),
+                  weight.index_select(0, task.samples.targets) * (task.samples.inputs - task.samples.background)),
             1e-12);
 }
 
@@ -76,11 +76,11 @@ TEST(GradientShap, OfALinearLogitIsTheClosedForm) {
 TEST(GradientShap, TendsToTheMeanOfIntegratedGradients) {
   const auto model = mlp_model({.features = 5, .activation = softplus(2), .type = at::kDouble});
   ExplainTask task = whole_task(*model, normal_tensor({2, 5}, 47, at::kDouble));
-  task.background = normal_tensor({4, 5}, 48, at::kDouble);
-  at::Tensor mean = at::zeros_like(task.inputs);
+  task.samples.background = normal_tensor({4, 5}, 48, at::kDouble);
+  at::Tensor mean = at::zeros_like(task.samples.inputs);
   for (std::int64_t row = 0; row < 4; ++row) {
     ExplainTask from = task;
-    from.baseline = task.background[row];
+    from.samples.baseline = task.samples.background[row];
     mean += explained("integrated_gradients(steps=30,rule=gauss,baseline=given)", from) / 4;
   }
   EXPECT_LT(apart(explained("gradient_shap(samples=20000)", task), mean), 0.05);

@@ -19,10 +19,12 @@ TEST(Occlusion, OfALinearLogitIsTheClosedForm) {
   const at::Tensor weight = normal_tensor({3, 5}, 50, at::kDouble);
   const auto model = linear_model(weight, normal_tensor({3}, 51, at::kDouble));
   ExplainTask task = whole_task(*model, normal_tensor({4, 5}, 52, at::kDouble));
-  task.baseline = normal_tensor({5}, 53, at::kDouble);
-  const at::Tensor slopes = weight.index_select(0, task.targets);
-  EXPECT_LT(apart(explained("occlusion(target=logit)", task), slopes * task.inputs), 1e-12);
-  EXPECT_LT(apart(explained("occlusion(target=logit,baseline=given)", task), slopes * (task.inputs - task.baseline)), 1e-12);
+  task.samples.baseline = normal_tensor({5}, 53, at::kDouble);
+  const at::Tensor slopes = weight.index_select(0, task.samples.targets);
+  EXPECT_LT(apart(explained("occlusion(target=logit)", task), slopes * task.samples.inputs), 1e-12);
+  EXPECT_LT(
+      apart(explained("occlusion(target=logit,baseline=given)", task), slopes * (task.samples.inputs - task.samples.baseline)),
+      1e-12);
 }
 
 // Every window, one at a time, in plain loops; the last ones stop at the border.
@@ -31,7 +33,7 @@ TEST(Occlusion, IsTheMeanFallOverTheWindowsOfAPixel) {
   const at::Tensor inputs = normal_tensor({2, 2, 5, 4}, 54, at::kDouble);
   const ExplainTask task = whole_task(*model, inputs);
   const auto probability = [&](const at::Tensor& x) {
-    return at::softmax(model->logits(x), 1).gather(1, task.targets.unsqueeze(1)).squeeze(1);
+    return at::softmax(model->logits(x), 1).gather(1, task.samples.targets.unsqueeze(1)).squeeze(1);
   };
   const at::Tensor clean = probability(inputs);
   at::Tensor sum = at::zeros_like(inputs), count = at::zeros_like(inputs);
@@ -56,9 +58,9 @@ TEST(Occlusion, ReplacesWholeGroupsAndPutsTheirEffectWhereTheyAreOn) {
   at::Tensor inputs = normal_tensor({2, 6}, 55, at::kDouble);
   for (const std::int64_t column : schema.groups[0].columns) inputs.select(1, column).fill_(column == 4 ? 1 : 0);
   ExplainTask task = whole_task(*model, inputs);
-  task.schema = &schema;
+  task.samples.schema = share_schema(schema);
   const auto probability = [&](const at::Tensor& x) {
-    return at::softmax(model->logits(x), 1).gather(1, task.targets.unsqueeze(1)).squeeze(1);
+    return at::softmax(model->logits(x), 1).gather(1, task.samples.targets.unsqueeze(1)).squeeze(1);
   };
   const at::Tensor maps = explained("occlusion", task);
   at::Tensor replaced = inputs.clone(), without_first = inputs.clone();
@@ -96,7 +98,7 @@ TEST(Occlusion, CountsAPassForEachWindowAndOneForTheWhole) {
         Capabilities{}, at::kCPU);
     ExplainTask task = whole_task(*model, normal_tensor({1, 2, 5, 4}, 54, at::kDouble));
     const Schema schema = Schema::of(Layout::grid(2, 5, 4));
-    task.schema = &schema;
+    task.samples.schema = share_schema(schema);
     rows = 0;
     (void)explained(call, task);
     EXPECT_EQ(explainers().make(call)->evaluations(schema), rows) << call;

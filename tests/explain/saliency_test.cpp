@@ -21,9 +21,9 @@ using testing_support::softplus;
 ExplainTask task_for(const Model& model, const at::Tensor& inputs, const at::Tensor& targets = {}) {
   const at::NoGradGuard no_graph;
   return {.model = model,
-          .inputs = inputs,
-          .targets = targets.defined() ? targets : predicted_class(model.logits(inputs)),
-          .sample_ids = at::arange(inputs.size(0), at::kLong)};
+          .samples = {.inputs = inputs,
+                      .targets = targets.defined() ? targets : predicted_class(model.logits(inputs)),
+                      .ids = at::arange(inputs.size(0), at::kLong)}};
 }
 
 at::Tensor multiplied_out(const Explanation& explanation) {
@@ -43,13 +43,13 @@ TEST(Saliency, OfALinearModelIsTheClosedForm) {
   const at::Tensor inputs = normal_tensor({7, 5}, 3, at::kDouble);
   const ExplainTask task = task_for(*model, inputs);
   const at::Tensor p = at::softmax(inputs.matmul(weight.t()) + bias, 1);
-  const at::Tensor p_c = p.gather(1, task.targets.unsqueeze(1));
-  const at::Tensor from_c = weight.index_select(0, task.targets) - p.matmul(weight);
+  const at::Tensor p_c = p.gather(1, task.samples.targets.unsqueeze(1));
+  const at::Tensor from_c = weight.index_select(0, task.samples.targets) - p.matmul(weight);
   expect_close(multiplied_out(explainers().make("saliency(signed=true)")->attribute(task)), p_c * from_c, 1e-12);
   expect_close(multiplied_out(explainers().make("saliency")->attribute(task)), (p_c * from_c).abs(), 1e-12);
   expect_close(multiplied_out(explainers().make("saliency(target=ce,signed=true)")->attribute(task)), -from_c, 1e-12);
   expect_close(multiplied_out(explainers().make("saliency(target=logit,signed=true)")->attribute(task)),
-               weight.index_select(0, task.targets), 1e-12);
+               weight.index_select(0, task.samples.targets), 1e-12);
 }
 
 // Logits V relu(W x + b): inside a linear region they are linear with weight V diag(active) W.
@@ -65,7 +65,7 @@ TEST(Saliency, OfAReluNetIsThatOfItsLinearRegion) {
     const at::Tensor before = first.weight.mv(inputs[b]) + first.bias;
     const at::Tensor slope = (last.weight * (before > 0)).matmul(first.weight);
     const at::Tensor p = at::softmax(last.weight.mv(before.relu()) + last.bias, 0);
-    const std::int64_t c = task.targets[b].item<std::int64_t>();
+    const std::int64_t c = task.samples.targets[b].item<std::int64_t>();
     expect_close(maps[b], p[c] * (slope[c] - p.matmul(slope)), 1e-12);
   }
 }
@@ -99,7 +99,7 @@ TEST(Saliency, AgreesWithFiniteDifferencesOfTheProbability) {
   const ExplainTask task = task_for(*model, inputs);
   const at::Tensor maps = multiplied_out(explainers().make("saliency(signed=true)")->attribute(task));
   const auto probability = [&](const at::Tensor& x) {
-    return at::softmax(model->logits(x), 1).gather(1, task.targets.unsqueeze(1)).squeeze(1);
+    return at::softmax(model->logits(x), 1).gather(1, task.samples.targets.unsqueeze(1)).squeeze(1);
   };
   constexpr double kStep = 1e-6;
   for (std::int64_t i = 0; i < 5; ++i) {
@@ -120,7 +120,7 @@ TEST(Saliency, PullbackAgreesWithFiniteDifferences) {
     const at::Tensor gradient = here->pullback(cotangent);
     EXPECT_TRUE(at::equal(gradient, here->pullback(cotangent))) << "a second pullback gives the same";
     const auto value = [&](const at::Tensor& x) {
-      const Explanation there = explainer->attribute(task_for(*model, x, task.targets));
+      const Explanation there = explainer->attribute(task_for(*model, x, task.samples.targets));
       return (cotangent * there.maps * (there.log_scale - here->at().log_scale).exp().unsqueeze(1)).sum(1);
     };
     constexpr double kStep = 1e-6;
@@ -144,12 +144,12 @@ TEST(Saliency, KeepsRankingAndDirectionWhenTheSoftmaxSaturates) {
   const auto exact = linear_model(weight * gain, at::zeros({3}, at::kDouble));
   const at::Tensor plain = inputs.to(at::kFloat).requires_grad_();
   const ExplainTask task = task_for(*model, plain.detach());
-  const at::Tensor p_c = at::softmax(model->logits(plain), 1).gather(1, task.targets.unsqueeze(1)).sum();
+  const at::Tensor p_c = at::softmax(model->logits(plain), 1).gather(1, task.samples.targets.unsqueeze(1)).sum();
   ASSERT_EQ(torch::autograd::grad({p_c}, {plain})[0].abs().max().item<float>(), 0) << "the plain gradient should have underflown";
 
   const auto explainer = explainers().make("saliency(signed=true)");
   const auto here = explainer->linearize(task);
-  const auto there = explainer->linearize(task_for(*exact, inputs, task.targets));
+  const auto there = explainer->linearize(task_for(*exact, inputs, task.samples.targets));
   const auto direction = [](const at::Tensor& rows) {
     const at::Tensor doubles = rows.to(at::kDouble);
     return doubles / doubles.norm(2, 1, true);
@@ -169,7 +169,7 @@ TEST(Saliency, KeepsTheDirectionOfAnImprobableClass) {
   const at::Tensor weight = normal_tensor({2, 4}, 11).mul_(300);
   const auto model = linear_model(weight, at::zeros({2}));
   const at::Tensor inputs = normal_tensor({3, 4}, 12);
-  const at::Tensor other = 1 - task_for(*model, inputs).targets;
+  const at::Tensor other = 1 - task_for(*model, inputs).samples.targets;
   const Explanation explanation = explainers().make("saliency(signed=true)")->attribute(task_for(*model, inputs, other));
   const at::Tensor expected = weight.index_select(0, other) - weight.index_select(0, 1 - other);
   expect_close(explanation.maps / explanation.maps.norm(2, 1, true), expected / expected.norm(2, 1, true), 1e-5);
@@ -190,10 +190,10 @@ TEST(Saliency, TrainsThroughTheMultipliedOutMap) {
   ExplainTask task = task_for(*model, normal_tensor({4, 12}, 14, at::kDouble));
   const auto explainer = explainers().make("saliency");
   const at::Tensor expected = multiplied_out(explainer->attribute(task));
-  task.inputs = task.inputs.clone().requires_grad_();
+  task.samples.inputs = task.samples.inputs.clone().requires_grad_();
   const at::Tensor maps = explainer->differentiable(task);
   expect_close(maps.detach(), expected, 1e-12);
-  EXPECT_GT(torch::autograd::grad({maps.sum()}, {task.inputs})[0].abs().max().item<double>(), 0);
+  EXPECT_GT(torch::autograd::grad({maps.sum()}, {task.samples.inputs})[0].abs().max().item<double>(), 0);
 }
 
 TEST(Saliency, OfALinearLogitCannotBeAttacked) {
@@ -222,7 +222,7 @@ class OneHotTest : public testing::Test {
   }
   ExplainTask task(const Model& model) const {
     ExplainTask task = task_for(model, inputs_);
-    task.schema = &schema_;
+    task.samples.schema = share_schema(schema_);
     return task;
   }
 
@@ -276,9 +276,9 @@ class Squares final : public Explainer {
   Squares() : Explainer("squares") {}
   void check(const Model&) const override {}
   Explanation attribute(const ExplainTask& task) const override {
-    return {task.inputs.square(), at::zeros({task.inputs.size(0)}), task.model.logits(task.inputs)};
+    return {task.samples.inputs.square(), at::zeros({task.samples.inputs.size(0)}), task.model.logits(task.samples.inputs)};
   }
-  at::Tensor differentiable(const ExplainTask& task) const override { return task.inputs.square(); }
+  at::Tensor differentiable(const ExplainTask& task) const override { return task.samples.inputs.square(); }
 };
 
 TEST(Explainer, LinearizesByItsAutogradForm) {

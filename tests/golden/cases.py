@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner import ROOT
 from safetensors.numpy import load_file
-from shorten import by, columns_of, shorten, shorten_array, shorten_list
+from shorten import by, columns_of, rounded, shorten, shorten_array, shorten_list
 
 SCHEMA = ["--schema", "examples/schema.json"]
 INPUTS = ["--inputs", "examples/inputs.npy"]
@@ -283,6 +283,9 @@ def audit_values(runner, run):
     values |= {"samples": runner.table(run / "samples.csv"), "junit": runner.junit(run / "junit.xml")}
     if (runner.folder / run / "measures.csv").exists():
         values["measures"] = runner.table(run / "measures.csv")
+    values["page"] = results["title"] in (runner.folder / run / "report.html").read_text()
+    manifest = runner.json(run / "manifest.json")
+    values["manifest"] = {"keys": sorted(manifest), **{key: shorten(manifest[key]) for key in ("kind", "title", "seed", "tile")}}
     values["arrays"] = sorted(path.name for path in (runner.folder / run / "arrays").iterdir())
     return values
 
@@ -299,14 +302,20 @@ def _audit_part(key, part):
     }.get(key)
     if named is None:
         return shorten_list(part) if part else []
-    return shorten(by("key", [{"key": ", ".join(str(row[name]) for name in named), **row} for row in part]))
+    rows = [{"key": ", ".join(str(row.pop(name)) for name in named), **row} for row in part]
+    return shorten(by("key", rows))
 
 
 def audit_three_kinds(runner):
     run = runner.out("audit three kinds")
     runner.work("audit", "configs/audit.toml", "--out", run, code=1)
-    page = (runner.folder / run / "report.html").read_text()
-    return {**audit_values(runner, run), "page": "three kinds of models" in page}
+    return audit_values(runner, run)
+
+
+def audit_threats(runner):
+    run = runner.out("audit threats")
+    runner.work("audit", "configs/threat.toml", "--out", run)
+    return audit_values(runner, run)
 
 
 def audit_from_flags(runner):
@@ -367,20 +376,82 @@ RECIPES = [
 ]
 
 
+def train(runner, name, settings):
+    out = runner.out(name)
+    changes = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+    runner.work("train", "configs/train.toml", *changes, "--out", out)
+    weights = load_file(runner.folder / out / "model.safetensors")
+    return {
+        "results": shorten(runner.json(out / "results.json")),
+        "history": shorten(runner.lines(out / "history.jsonl")),
+        "weights": {key: shorten_array(weight) for key, weight in sorted(weights.items())},
+    }
+
+
 def train_case(recipe):
     name = method_of(recipe)
 
     def make(runner):
-        out = runner.out(f"train {name}")
-        runner.work("train", "configs/train.toml", "--set", f"train.recipe={recipe}", "--out", out)
-        weights = load_file(runner.folder / out / "model.safetensors")
-        return {
-            "results": shorten(runner.json(out / "results.json")),
-            "history": shorten(runner.lines(out / "history.jsonl")),
-            "weights": {key: shorten_array(weight) for key, weight in sorted(weights.items())},
-        }
+        return train(runner, f"train {name}", {"train.recipe": recipe})
 
     return Case(f"train/{name}", make, [("recipes", name)], "small" if name in ("r2et", "vanilla") else "rest")
+
+
+def retrain(runner):
+    """A training that goes on from another one's weights, with other options of the loop."""
+    train(runner, "train first", {"seed": 2})
+    loop = {"train.optimizer": "sgd(momentum=0.9)", "train.schedule": "cosine(warmup=1)", "early_stopping.metric": "auc"}
+    weights = {"retrain.from": runner.folder / runner.out("train first") / "model.safetensors", "retrain.top_k": 4}
+    return train(runner, "train again", {**loop, **weights, "train.recipe": "r2et_mm", "early_stopping.restore_best": "true"})
+
+
+# architectures ---------------------------------------------------------------------------------------------------------------
+
+CLOTHES = "fashion_mnist(train_limit=64,test_limit=20)"
+PHOTOGRAPHS = "cifar10(train_limit=40,test_limit=20)"
+ARCHITECTURES = [
+    # architecture, dataset that it is trained on for one epoch, folders of HOLDFAST_DATA
+    ("linear", "breast_cancer", ()),
+    ("mlp(hidden=8x8,activation=gelu)", "breast_cancer", ()),
+    ("cnn_small", CLOTHES, ()),
+    ("cnn_chen(width=4x8x16)", CLOTHES, ()),
+    ("siamese_cnn(width=4,embedding=8)", f"pairs(of={CLOTHES},count=40)", ()),
+    ("gtsrb_resnet", PHOTOGRAPHS, ("cifar10",)),
+    ("flower_resnet", PHOTOGRAPHS, ("cifar10",)),
+    ("resnet9", PHOTOGRAPHS, ("cifar10",)),
+    ("cifar_resnet20", PHOTOGRAPHS, ("cifar10",)),
+    ("cifar_resnet2b", PHOTOGRAPHS, ("cifar10",)),
+    ("cifar_resnet4b", PHOTOGRAPHS, ("cifar10",)),
+    ("siamese_gcn(hidden=8)", "pairs(of=abide_ho111,count=40)", ("brain_abide_ho111",)),
+]
+PRETRAINED = [
+    ("squeezenet1_0", "imagenet_samples", 2),
+    ("mobilenet_v1_075", "imagenet_samples(size=224)", 2),
+    ("cifar_resnet20", "cifar10", 8),
+    ("cifar_resnet4b", "cifar10", 8),
+]
+
+
+def architecture_case(architecture, dataset, data):
+    name = method_of(architecture)
+
+    def make(runner):
+        found = train(runner, f"model {name}", {"model.architecture": architecture, "dataset.name": dataset, "train.epochs": 1})
+        found["weights"] = shorten(columns_of(list(found["weights"].values())))  # some have a hundred layers
+        return found
+
+    return Case(f"model/{name}", make, [("models", name)], data=data)
+
+
+def pretrained_case(name, dataset, samples):
+    def make(runner):
+        folder, maps = runner.out(f"model samples {name}"), runner.out(f"model maps {name}").with_suffix(".npy")
+        runner.program("data", "export", dataset, "--samples", samples, "--out", folder)
+        subject = ["--model", f"{name}:pretrained", "--inputs", folder / "inputs.npy"]
+        printed = runner.work("explain", *subject, "--explainer", "saliency(target=logit)", "--out", maps, "--json")
+        return {"printed": shorten(json.loads(printed)), "maps": runner.array(maps)}
+
+    return Case(f"model/{name} pretrained", make, [("models", name)], data=(method_of(dataset), "models"))
 
 
 # datasets --------------------------------------------------------------------------------------------------------------------
@@ -429,24 +500,62 @@ def python_values(runner):
 
 # experiments -----------------------------------------------------------------------------------------------------------------
 
+DIGITS, GRAPH_FOLDER, IMAGENET = "mnist", "brain_abide_ho111", ("imagenet_samples", "models")
 # The folders of HOLDFAST_DATA without which an experiment leaves something out.
-EXPERIMENT_DATA = {}
+EXPERIMENT_DATA = {
+    "r2et/table1": ("compas", DIGITS, GRAPH_FOLDER),
+    "r2et/table2": ("compas", DIGITS, GRAPH_FOLDER),
+    "r2et/table3": ("compas", DIGITS, GRAPH_FOLDER),
+    "r2et/table4": ("compas",),
+    "r2et/fig3": ("compas", DIGITS, GRAPH_FOLDER),
+    "r2et/fig4": (DIGITS,),
+    "r2et/explainers": ("compas", DIGITS),
+    "r2et/cost": ("compas", DIGITS, GRAPH_FOLDER),
+    "r2et/bounds": ("compas",),
+    "r2et/gauge": ("compas",),
+    "r2et/beyond": ("compas",),
+    "r2et/tradeoff": ("compas",),
+    "lens/fig1": ("flowers17",),
+    "lens/fig2": IMAGENET,
+    "lens/fig3": ("flowers17",),
+    "lens/fig4": (DIGITS, "gtsrb", "flowers17"),
+    "lens/fig5": (DIGITS, *IMAGENET),
+    "lens/fig6": ("flowers17",),
+    "lens/fig7": ("flowers17",),
+    "lens/fig8": (DIGITS, "flowers17"),
+    "lens/table2": ("cifar10", *IMAGENET),
+    "lens/appendix": (DIGITS,),
+    "lens/beyond": (DIGITS,),
+    "lens/ablation": (DIGITS,),
+}
 TIMED = {"r2et/cost"}  # measures seconds, which are never the same
+SHOWN_FIELDS = ("value", "specific")  # kept for each row; the others in short
 
 
-def cell_columns(table):
-    """Every field of every column, over all rows."""
+def cells_of(table, name):
+    """A field of all columns, row by row; None where a cell does not have it."""
+    rows = {", ".join(map(str, row["keys"])): [rounded_cell(cell.get(name)) for cell in row["values"]] for row in table["rows"]}
+    return {key: cells for key, cells in rows.items() if any(cell is not None for cell in cells)}
+
+
+def rounded_cell(number):
+    return number if number is None or isinstance(number, str) else rounded(number)
+
+
+def other_cells(table):
     found = {}
     for place, column in enumerate(table["columns"]):
         cells = columns_of([row["values"][place] for row in table["rows"]])
-        found[str(column)] = {name: shorten(values) for name, values in cells.items()}
+        found[str(column)] = {name: shorten(values) for name, values in cells.items() if name not in SHOWN_FIELDS}
     return found
 
 
 def table_values(table, timed):
     rows = [", ".join(map(str, row["keys"])) for row in table["rows"]]
     shape = {"keys": table["keys"], "columns": table["columns"], "rows": shorten(rows)}
-    return shape if timed else {**shape, "values": cell_columns(table)}
+    if timed:
+        return shape
+    return {**shape, **{name: cells_of(table, name) for name in SHOWN_FIELDS}, "others": other_cells(table)}
 
 
 def verdict_values(verdict, timed):
@@ -499,9 +608,13 @@ def all_cases(experiments):
         ),
         comparison_case(),
         Case("audit/three kinds of models", audit_three_kinds, part="small"),
+        Case("audit/threats", audit_threats),
         Case("audit/flags", audit_from_flags),
         *(page_case(paper) for paper in ("r2et", "lens")),
         *(train_case(recipe) for recipe in RECIPES),
+        Case("train/retrain", retrain),
+        *(architecture_case(*row) for row in ARCHITECTURES),
+        *(pretrained_case(*row) for row in PRETRAINED),
         *(data_case(call, folder) for call, folder in DATASETS.items()),
         Case("python/every method", python_values, part="small"),
         *(experiment_case(name) for name in experiments),

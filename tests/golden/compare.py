@@ -57,7 +57,7 @@ def _value(written):
 
 
 def is_list_summary(value):
-    return "mixed" in value and "scale" in value
+    return "mixed" in value and is_number(value.get("scale"))
 
 
 class Comparison:

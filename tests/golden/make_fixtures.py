@@ -4,6 +4,7 @@ The files are committed, so that golden values do not depend on the versions of 
 Run this only to add a file, and make all golden values again afterwards.
 """
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,9 @@ def save_graphs():
     }
     save_file(weights, FOLDER / "graphs.safetensors", metadata={"architecture": "siamese_gcn(nodes=6,hidden=5,classes=2)"})
     np.save(FOLDER / "graphs.npy", uniform(10, 2, FEATURES))
+    np.save(FOLDER / "graph_labels.npy", np.arange(10) % 2)
+    schema = {"layout": {"kind": "graph", "nodes": 6, "sides": 2}, "classes": ["same", "different"]}
+    (FOLDER / "graphs.json").write_text(json.dumps(schema) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ TOP = 4
 FEW = 6  # samples that are attacked and measured
 THREAT = holdfast.Threat(norm="l2", epsilon=0.5, box=(-1, 2))
 NARROW_THREAT = holdfast.Threat(norm="linf", epsilon=0.3, valid=True, tolerance=0.2)
+GRAPH_THREAT = holdfast.Threat(norm="l1", epsilon=1.5, sides="first", negative_weights=True)
 METRIC = f"top_k(k={TOP})"
 ATTACKS_OF_MODULES = ("random", "er", "gauntlet", "mass_center")
 
@@ -105,6 +106,11 @@ def main():
         "measure": similarities(),
         "last iterate": short(arrays.attack("er(steps=5)", threat=NARROW_THREAT, select="last", targets=1, seed=2)),
     }
+    graphs = Subject(
+        holdfast.load_model("siamese_gcn:fixtures/graphs.safetensors"), torch.from_numpy(np.load("fixtures/graphs.npy")), threads
+    )
+    graphs.common = {"threads": threads}
+    found["graphs"] = short(graphs.attack("random(samples=10)", threat=GRAPH_THREAT))
     print(json.dumps(found))
 
 

@@ -51,12 +51,12 @@ REAL = ("count", "undefined", "scale", "mean", "mixed", "first")
 
 
 def pack(value):
-    """The value as it is stored: summaries of long lists without the names of their parts, which are always the same."""
+    """The value as it is stored: summaries of long lists are lists that begin with # (whole numbers) or ~ (real ones)."""
     if isinstance(value, dict):
         if tuple(value) == WHOLE:
-            return ["whole numbers", *value.values()]
+            return ["#", *value.values()]
         if tuple(value) == REAL:
-            return ["numbers", *list(value.values())[:-1], *value["first"]]
+            return ["~", *list(value.values())[:-1], *value["first"]]
         return {key: pack(part) for key, part in value.items()}
     return [pack(part) for part in value] if isinstance(value, list) else value
 
@@ -67,9 +67,9 @@ def unpack(value):
         return {key: unpack(part) for key, part in value.items()}
     if not isinstance(value, list) or not value:
         return value
-    if value[0] == "whole numbers":
+    if value[0] == "#":
         return dict(zip(WHOLE, value[1:], strict=True))
-    if value[0] == "numbers":
+    if value[0] == "~":
         return dict(zip(REAL, [*value[1:6], value[6:]], strict=True))
     return [unpack(part) for part in value]
 

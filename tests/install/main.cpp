@@ -19,7 +19,8 @@ int main() {
   const Explanation explanation =
       explainers()
           .make("saliency")
-          ->attribute({.model = *model, .inputs = inputs, .targets = targets, .sample_ids = at::arange(3), .schema = &schema});
+          ->attribute({.model = *model,
+                       .samples = {.inputs = inputs, .targets = targets, .ids = at::arange(3), .schema = share_schema(schema)}});
   std::printf("overlap %.2f, maps %lldx%lld\n", overlap, static_cast<long long>(explanation.maps.size(0)),
               static_cast<long long>(explanation.maps.size(1)));
   return overlap == 0.5 && explanation.maps.size(1) == 4 ? 0 : 1;

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "../../src/measure/ball_bounds.h"
-#include "../../src/measure/hessian.h"
+#include "../../src/measure/bounds/ball_bounds.h"
+#include "../../src/measure/bounds/hessian.h"
 #include "ball_case.h"
 #include "holdfast/attack/attack.h"
 #include "holdfast/model/activation.h"
@@ -80,8 +80,8 @@ TEST(BallBounds, ABallOfRadiusZeroGivesTheDerivatives) {
         MeasureCase test{.model = deep ? deep_model(activation, classes, 3) : shallow_model(activation, classes, 3),
                          .inputs = normal_tensor({5, 7}, 30, at::kDouble)};
         const MeasureTask task = test.task();
-        const BallBounds here =
-            SmoothChain(*test.model, test.inputs.slice(0, 0, 1)).bounds(test.inputs, task.targets, at::zeros({5}, at::kDouble));
+        const BallBounds here = SmoothChain(*test.model, test.inputs.slice(0, 0, 1))
+                                    .bounds(test.inputs, task.samples.targets, at::zeros({5}, at::kDouble));
         const Hessian exact(task, "probability");
         EXPECT_TRUE(at::allclose(here.gradient.center, exact.gradient(), 1e-8, 1e-10)) << to_string(activation);
         EXPECT_TRUE(at::allclose(here.hessian.center, exact.whole(), 1e-7, 1e-9)) << to_string(activation);
@@ -105,10 +105,10 @@ TEST(BallBounds, HoldTheDerivativesAtEveryPoint) {
           const auto explainer = explainers().make("saliency");
           const MeasureTask task{.model = *model,
                                  .explainer = *explainer,
-                                 .schema = test.schema,
-                                 .inputs = test.inputs,
-                                 .targets = target.expand({kPoints}).contiguous(),
-                                 .sample_ids = at::arange(kPoints, at::kLong)};
+                                 .samples = {.inputs = test.inputs,
+                                             .targets = target.expand({kPoints}).contiguous(),
+                                             .ids = at::arange(kPoints, at::kLong),
+                                             .schema = share_schema(test.schema)}};
           const Hessian exact(task, "probability");
           const at::Tensor far = (exact.whole() - ball.hessian.center).abs() - ball.hessian.radius;
           EXPECT_LE(far.max().item<double>(), 1e-9) << to_string(activation) << (deep ? " deep " : " shallow ") << radius;
@@ -214,24 +214,24 @@ TEST(NoSwapRadius, NothingSwapsWithinIt) {
       // Random points of its sphere, and the worst that an attack finds.
       const at::Tensor points = points_in_ball(test.inputs[b], radius, 300, seed);
       ExplainTask around = task.explain_task();
-      around.inputs = points;
-      around.targets = task.targets[b].expand({300}).contiguous();
-      around.sample_ids = at::arange(300, at::kLong);
+      around.samples.inputs = points;
+      around.samples.targets = task.samples.targets[b].expand({300}).contiguous();
+      around.samples.ids = at::arange(300, at::kLong);
       const at::Tensor clean = task.explainer.attribute(task.explain_task()).maps[b];
       const at::Tensor top = std::get<1>(clean.topk(kTop)), maps = task.explainer.attribute(around).maps;
       const at::Tensor mask = at::zeros({7}, at::kBool).index_fill(0, top, true);
       const at::Tensor lowest = maps.masked_fill(~mask, 1e300).amin(1), highest = maps.masked_fill(mask, -1).amax(1);
       EXPECT_TRUE((lowest > highest).all().item<bool>());
       if (groups) continue;
-      const ThreatModel threat = ThreatModel::make(Norm::kL2, radius, std::nullopt, test.schema);
+      const ThreatModel threat = ThreatModel::make({.epsilons = {radius}}, test.schema);
       const AttackResult attacked = attack->run({.model = *test.model,
                                                  .explainer = task.explainer,
                                                  .metric = *metric,
                                                  .threat = threat,
-                                                 .schema = test.schema,
-                                                 .inputs = test.inputs.slice(0, b, b + 1),
-                                                 .targets = task.targets.slice(0, b, b + 1),
-                                                 .sample_ids = at::zeros({1}, at::kLong)});
+                                                 .samples = {.inputs = test.inputs.slice(0, b, b + 1),
+                                                             .targets = task.samples.targets.slice(0, b, b + 1),
+                                                             .ids = at::zeros({1}, at::kLong),
+                                                             .schema = share_schema(test.schema)}});
       EXPECT_EQ(attacked.samples[0].value, 1);
     }
   }

@@ -85,23 +85,23 @@ TEST(CertifiedOverlap, IsNeverAboveWhatIsFound) {
         const MeasureTask task = test.task();
         const auto metric = metrics().make("top_k(k=3)");
         const auto attack = attacks().make("gauntlet(effort=light)");
-        const ThreatModel threat = ThreatModel::make(Norm::kL2, radius, std::nullopt, test.schema);
+        const ThreatModel threat = ThreatModel::make({.epsilons = {radius}}, test.schema);
         const AttackResult attacked = attack->run({.model = *test.model,
                                                    .explainer = task.explainer,
                                                    .metric = *metric,
                                                    .threat = threat,
-                                                   .schema = test.schema,
-                                                   .inputs = task.inputs,
-                                                   .targets = task.targets,
-                                                   .sample_ids = task.sample_ids});
+                                                   .samples = {.inputs = task.samples.inputs,
+                                                               .targets = task.samples.targets,
+                                                               .ids = task.samples.ids,
+                                                               .schema = share_schema(test.schema)}});
         const at::Tensor clean = task.explainer.attribute(task.explain_task()).maps;
         for (std::int64_t b = 0; b < kSamples; ++b) {
           const double proven = certified[static_cast<std::size_t>(b)];
           EXPECT_LE(proven, attacked.samples[static_cast<std::size_t>(b)].value) << "seed " << seed << ", sample " << b;
           ExplainTask around = task.explain_task();
-          around.inputs = points_in_ball(test.inputs[b], radius, kPoints, seed);
-          around.targets = task.targets[b].expand({kPoints}).contiguous();
-          around.sample_ids = at::arange(kPoints, at::kLong);
+          around.samples.inputs = points_in_ball(test.inputs[b], radius, kPoints, seed);
+          around.samples.targets = task.samples.targets[b].expand({kPoints}).contiguous();
+          around.samples.ids = at::arange(kPoints, at::kLong);
           const auto top = [](const at::Tensor& maps) {
             return at::zeros_like(maps).scatter(1, std::get<1>(maps.topk(3, 1)), 1.0);
           };

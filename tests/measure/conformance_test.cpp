@@ -76,15 +76,15 @@ class MeasureConformance : public testing::TestWithParam<Row> {
     const at::Tensor inputs = inputs_.slice(0, begin, end);
     return {.model = *model_,
             .explainer = *explainer_,
-            .schema = schema_,
-            .inputs = inputs,
-            .targets = predicted_class(model_->logits(inputs)),
-            .sample_ids = at::arange(40 + begin, 40 + end, at::kLong),
+            .samples = {.inputs = inputs,
+                        .targets = predicted_class(model_->logits(inputs)),
+                        .ids = at::arange(40 + begin, 40 + end, at::kLong),
+                        .schema = share_schema(schema_),
+                        .baseline = at::zeros({kColumns}, at::kDouble),
+                        .background = background_},
             .seed = 3,
             .epsilon = 0.8,
-            .endpoints = endpoints_.slice(0, begin, end),
-            .baseline = at::zeros({kColumns}, at::kDouble),
-            .background = background_};
+            .endpoints = endpoints_.slice(0, begin, end)};
   }
 
   // Every column: the values and the parts, in order.

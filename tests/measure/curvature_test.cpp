@@ -25,7 +25,7 @@ at::Tensor numeric_hessian(MeasureCase& test, const std::string& of) {
   const MeasureTask task = test.task();
   const auto gradient = [&](const at::Tensor& at_point) {
     const at::Tensor x = at_point.detach().requires_grad_();
-    const at::Tensor log_p = at::log_softmax(test.model->logits(x), 1).gather(1, task.targets.unsqueeze(1));
+    const at::Tensor log_p = at::log_softmax(test.model->logits(x), 1).gather(1, task.samples.targets.unsqueeze(1));
     const at::Tensor value = of == "ce" ? -log_p : log_p.exp();
     return torch::autograd::grad({value.sum()}, {x})[0];
   };
@@ -65,7 +65,7 @@ TEST(Curvature, BinaryReluNetsHaveRankOne) {
   const at::Tensor x = test.inputs.detach().requires_grad_();
   const at::Tensor logits = test.model->logits(x);
   const at::Tensor margin =
-      (logits.gather(1, task.targets.unsqueeze(1)) - logits.gather(1, 1 - task.targets.unsqueeze(1))).squeeze(1);
+      (logits.gather(1, task.samples.targets.unsqueeze(1)) - logits.gather(1, 1 - task.samples.targets.unsqueeze(1))).squeeze(1);
   const at::Tensor w = torch::autograd::grad({margin.sum()}, {x})[0], p = at::sigmoid(margin.detach());
   const at::Tensor expected = p * (1 - p) * (1 - 2 * p).abs() * w.square().sum(1);
   for (const std::string by : {"closed", "products"}) {

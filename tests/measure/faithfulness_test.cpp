@@ -31,7 +31,9 @@ class GivenMaps final : public Explainer {
   void check(const Model&) const override {}
   Explanation attribute(const ExplainTask& task) const override {
     const at::NoGradGuard no_graph;
-    return {.maps = maps_, .log_scale = at::zeros({maps_.size(0)}, maps_.options()), .logits = task.model.logits(task.inputs)};
+    return {.maps = maps_,
+            .log_scale = at::zeros({maps_.size(0)}, maps_.options()),
+            .logits = task.model.logits(task.samples.inputs)};
   }
 
  private:
@@ -49,12 +51,12 @@ struct RemovalCase {
     const at::NoGradGuard no_graph;
     return {.model = *model,
             .explainer = *explainer,
-            .schema = schema,
-            .inputs = inputs,
-            .targets = predicted_class(model->logits(inputs)),
-            .sample_ids = at::arange(20, 20 + inputs.size(0), at::kLong),
-            .seed = 9,
-            .background = background};
+            .samples = {.inputs = inputs,
+                        .targets = predicted_class(model->logits(inputs)),
+                        .ids = at::arange(20, 20 + inputs.size(0), at::kLong),
+                        .schema = share_schema(schema),
+                        .background = background},
+            .seed = 9};
   }
 
   Measurement measure(const std::string& call) const { return measures().make(call)->run(task()); }

@@ -28,10 +28,10 @@ struct MeasureCase {
     const at::NoGradGuard no_graph;
     return {.model = *model,
             .explainer = *made,
-            .schema = schema,
-            .inputs = inputs,
-            .targets = predicted_class(model->logits(inputs)),
-            .sample_ids = at::arange(inputs.size(0), at::kLong),
+            .samples = {.inputs = inputs,
+                        .targets = predicted_class(model->logits(inputs)),
+                        .ids = at::arange(inputs.size(0), at::kLong),
+                        .schema = share_schema(schema)},
             .seed = seed,
             .epsilon = epsilon,
             .endpoints = endpoints};

@@ -34,10 +34,10 @@ struct StabilityCase {
     const at::NoGradGuard no_graph;
     return {.model = *model,
             .explainer = *explainer,
-            .schema = schema,
-            .inputs = inputs,
-            .targets = predicted_class(model->logits(inputs)),
-            .sample_ids = at::arange(11, 11 + inputs.size(0), at::kLong),
+            .samples = {.inputs = inputs,
+                        .targets = predicted_class(model->logits(inputs)),
+                        .ids = at::arange(11, 11 + inputs.size(0), at::kLong),
+                        .schema = share_schema(schema)},
             .seed = 4,
             .endpoints = endpoints};
   }
@@ -76,9 +76,9 @@ Point point_at(const StabilityCase& of, std::int64_t sample, std::int64_t number
   const MeasureTask task = of.task();
   const auto explain = [&](const at::Tensor& input) {
     ExplainTask one = task.explain_task();
-    one.inputs = input.unsqueeze(0);
-    one.targets = task.targets.slice(0, sample, sample + 1);
-    one.sample_ids = task.sample_ids.slice(0, sample, sample + 1);
+    one.samples.inputs = input.unsqueeze(0);
+    one.samples.targets = task.samples.targets.slice(0, sample, sample + 1);
+    one.samples.ids = task.samples.ids.slice(0, sample, sample + 1);
     return of.explainer->attribute(one);
   };
   const at::NoGradGuard no_graph;
@@ -273,12 +273,11 @@ TEST(Surroundings, BoxIsUniformAndKeyedBySampleAndPoint) {
   const Schema schema = Schema::of(Layout::vector(kStabilityFeatures));
   const at::Tensor inputs = normal_tensor({2, kStabilityFeatures}, 75);
   const auto noise = [&](const std::string& call, at::Tensor ids) {
-    const MeasureTask task{.model = *watched.model,
-                           .explainer = *explainer,
-                           .schema = schema,
-                           .inputs = inputs,
-                           .targets = at::zeros({2}, at::kLong),
-                           .sample_ids = std::move(ids)};
+    const MeasureTask task{
+        .model = *watched.model,
+        .explainer = *explainer,
+        .samples = {
+            .inputs = inputs, .targets = at::zeros({2}, at::kLong), .ids = std::move(ids), .schema = share_schema(schema)}};
     (void)measures().make(call)->run(task);
     return watched.asked.view({2, -1, kStabilityFeatures}) - inputs.unsqueeze(1);
   };

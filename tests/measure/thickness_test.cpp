@@ -67,7 +67,7 @@ TEST(Thickness, EqualsAPlainLoopOverPointsAndPairs) {
   const MeasureTask task = test.task();
   const auto map_at = [&](const at::Tensor& x, std::int64_t b) {
     const at::Tensor point = x.detach().requires_grad_();
-    const at::Tensor p = at::softmax(test.model->logits(point.unsqueeze(0)), 1)[0][task.targets[b].item<std::int64_t>()];
+    const at::Tensor p = at::softmax(test.model->logits(point.unsqueeze(0)), 1)[0][task.samples.targets[b].item<std::int64_t>()];
     return torch::autograd::grad({p}, {point})[0].abs();
   };
   const Measurement indicator = test.run("thickness(k=3,from=given,points=6)");

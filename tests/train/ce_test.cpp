@@ -50,7 +50,8 @@ TEST(CrossEntropy, ParameterGradientsAreThoseOfFiniteDifferences) {
   const auto objective = objectives().make("ce");
   const auto value = [&] { return loss_of(*objective, network, batch).total.item<double>(); };
   for (const Parameter& parameter : network.parameters()) {
-    const at::Tensor gradient = torch::autograd::grad({loss_of(*objective, network, batch).total}, {parameter.tensor})[0].view(-1);
+    const at::Tensor gradient =
+        torch::autograd::grad({loss_of(*objective, network, batch).total}, {parameter.tensor})[0].view(-1);
     const at::Tensor flat = parameter.tensor.detach().view(-1);
     for (std::int64_t i = 0; i < flat.numel(); i += 3) {
       const double before = flat[i].item<double>();

@@ -32,10 +32,10 @@ Trained trained(const Dataset& dataset, const std::string& recipe) {
                                     .make("thickness(k=4,endpoints=8,points=4)")
                                     ->run({.model = *model,
                                            .explainer = *explainer,
-                                           .schema = dataset.schema,
-                                           .inputs = inputs,
-                                           .targets = predicted_class(model->logits(inputs)),
-                                           .sample_ids = at::arange(inputs.size(0)),
+                                           .samples = {.inputs = inputs,
+                                                       .targets = predicted_class(model->logits(inputs)),
+                                                       .ids = at::arange(inputs.size(0)),
+                                                       .schema = share_schema(dataset.schema)},
                                            .epsilon = 1});
   double sum = 0;
   for (const double value : thickness.values) sum += value;

@@ -13,6 +13,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/attack/outcome.h"
 #include "holdfast/attack/threat.h"
 #include "holdfast/core/registry.h"
 #include "holdfast/explain/explainer.h"
@@ -27,19 +28,16 @@ enum class Select {
   kLast,   // the last preserved iterate before the first label flip: the papers' rule
 };
 
-std::string to_string(Select select);  // "worst", "last"
+std::string to_string(Select select);          // "worst", "last"
+Select parse_select(const std::string& text);  // throws kUsage
 
 struct AttackTask {
   const Model& model;
   const Explainer& explainer;
   const Metric& metric;
   const ThreatModel& threat;
-  const Schema& schema;
-  at::Tensor inputs;      // [B, sample...]
-  at::Tensor targets;     // [B] int64: the class that is explained; fixed for the whole attack
-  at::Tensor sample_ids;  // [B] int64
+  Samples samples;  // on the model's device, with targets, which stay for the whole attack; see run_cell for all of them
   std::uint64_t seed = 0;
-  at::Tensor baseline = {}, background = {};  // for explainers that need them: see ExplainTask
   // Rows of the whole run, the same for all its tiles: what an attack scales itself by; undefined: the inputs.
   at::Tensor reference = {};
   // [B, sample...], points known to be bad, allowed by the threat model: those found at a smaller epsilon, say. Attacks that
@@ -47,27 +45,6 @@ struct AttackTask {
   at::Tensor start = {};
   Select select = Select::kWorst;
   bool trace = false;  // record the metric after every iteration
-};
-
-struct SampleOutcome {
-  double value = 0;              // the metric at the returned input
-  std::int64_t first_swap = -1;  // iteration at which a feature first left the top k, -1: never (or no top k)
-  std::int64_t label_flips = 0;  // iterates met whose predicted class had changed
-  std::int64_t evaluations = 0;  // gradient evaluations: an explanation costs explainer.evaluations(), its pullback twice that
-  std::int64_t iteration = 0;    // at which the returned input was found; 0: the clean input, or the task's start
-  std::int64_t projections = 0;  // steps that left ball or box and were brought back
-  std::int64_t non_finite = 0;   // iterates whose map or gradient was not finite, at a kink of the model
-  std::int64_t followed = 0;     // steps along a gradient
-  std::int64_t no_gradient = 0;  // steps that found none: it was zero or not finite, and the walker stayed where it was
-  double clean_margin = 0;       // logit of the predicted class above the runner-up, at the clean input
-  double margin = 0;             // ... and at the returned one
-  // Of an ensemble: how far the value still moved in the last fifth of the sample's work; 0 at the floor, NaN where the
-  // value is undefined, and of other attacks.
-  double late_gain = std::numeric_limits<double>::quiet_NaN();
-  std::string component = {};  // of an ensemble: which one found the returned input; empty: none, or no ensemble
-  // Of the best (kWorst) or current (kLast) point after each iteration: its metric, and the evaluations used by then.
-  std::vector<double> trace = {};
-  std::vector<std::int64_t> trace_evaluations = {};
 };
 
 // What one component of an ensemble cost, all samples together.

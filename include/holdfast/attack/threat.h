@@ -5,11 +5,13 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/attack/norm.h"
 #include "holdfast/attack/valid_rows.h"
+#include "holdfast/core/config.h"
 #include "holdfast/core/json.h"
 #include "holdfast/data/schema.h"
 
@@ -20,13 +22,38 @@ enum class Sides { kBoth, kFirst, kSecond };
 Sides parse_sides(const std::string& text);  // "both", "first", "second"; throws kUsage
 std::string to_string(Sides sides);
 
-// What may be asked for beside norm, epsilon and box.
-struct ThreatOptions {
-  bool valid = false;                    // a perturbed row of a table is a valid row (valid_rows.h)
-  Sides sides = Sides::kBoth;            // of a pair
-  bool negative_weights = false;         // graphs: also where the clean sample has none
-  std::optional<double> tolerance = {};  // the predicted class's probability moves by no more than this
+// What an attacker is allowed, as a person asks for it. A new option is a member and a line in for_each_option here; what it
+// means goes to ThreatModel::make, what it forbids to the verifier, and its place in Python to the class Threat.
+struct Threat {
+  Norm norm = Norm::kL2;
+  std::vector<double> epsilons{1.0};  // in the units of the inputs, rising; each starts where the one before it ended
+  std::optional<std::pair<double, double>> box = {};  // every element; unset: no limit but the ball
+  bool valid = false;                                 // a perturbed row of a table is a valid row (valid_rows.h)
+  Sides sides = Sides::kBoth;                         // which side of a pair may move
+  bool negative_weights = false;                      // graphs: edges may become negative in samples without negative ones
+  std::optional<double> tolerance = {};               // the predicted class's probability moves by no more than this
 };
+
+// Calls visit(name, member pointer, help) for every option. Flags (--negative-weights), TOML keys and Python's arguments
+// (negative_weights) are made from this list.
+template <class Visit>
+void for_each_option(const Visit& visit) {
+  visit("norm", &Threat::norm, "Norm of the ball: l2, linf or l1");
+  visit("epsilon", &Threat::epsilons,
+        "Radius of the ball, in the units of the inputs, as 0.5 or 8/255; several, as 0.1,0.3,1: each starts where the one "
+        "before ended");
+  visit("box", &Threat::box, "Range of valid values, LO,HI");
+  visit("valid", &Threat::valid, "Tables: only valid rows; ranges, steps and one-hot groups of the schema hold");
+  visit("sides", &Threat::sides, "Pairs: which side may be perturbed: both, first or second");
+  visit("negative_weights", &Threat::negative_weights, "Graphs: edges may become negative in samples without negative ones");
+  visit("tolerance", &Threat::tolerance, "How far the predicted class's probability may move; default: as far as it likes");
+}
+
+// Reads an option's text as it is written behind a flag. `where` begins the message of a mistake: "--epsilon".
+void set_option(Threat& threat, const std::string& name, const std::string& text, const std::string& where);
+// Reads a [threat] table; keys that are absent keep their value in `fallback`.
+Threat read_threat(const ConfigTable& table, const Threat& fallback);
+Json to_json(const Threat& threat);
 
 struct ThreatModel {
   Norm norm = Norm::kL2;
@@ -41,8 +68,8 @@ struct ThreatModel {
 
   // Frozen features come from the schema; a box is only what was asked for. Edges of a graph stay non-negative unless
   // negative weights are asked for or the schema's range has them. Throws kUsage in one sentence for what makes no sense.
-  static ThreatModel make(Norm norm, double epsilon, std::optional<std::pair<double, double>> box, const Schema& schema,
-                          const ThreatOptions& options = {});
+  // `epsilon`: one of the threat's; its first where none is given.
+  static ThreatModel make(const Threat& threat, const Schema& schema, std::optional<double> epsilon = {});
 
   // The nearest point of ball and box, for l2 and linf exactly; box and ball together by clipping then shrinking towards
   // the clean point, which keeps both. `clean` must itself be inside the box (checked where inputs are read). Where rows

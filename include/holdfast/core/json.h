@@ -1,6 +1,7 @@
 // JSON with keys in the order they were written, so that files made from the same values are the same bytes.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -12,6 +13,11 @@ using Json = nlohmann::ordered_json;
 // Parses text; throws kInput naming `where` and the line.
 Json parse_json(const std::string& text, const std::string& where);
 Json read_json(const std::string& path);
+
+// null where there is no number.
+inline Json optional_json(const std::optional<double>& number) {
+  return number ? Json(*number) : Json();
+}
 
 // Two spaces of indentation, non-finite numbers as null, shortest text that reads back to the same double, and a final
 // newline.

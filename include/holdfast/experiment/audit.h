@@ -11,38 +11,19 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "holdfast/attack/threat.h"
 #include "holdfast/core/json.h"
-#include "holdfast/experiment/cell.h"
 #include "holdfast/experiment/gate.h"
+#include "holdfast/experiment/grid.h"
 #include "holdfast/model/model.h"
 
 namespace holdfast {
 
-// What is done to the samples of one dataset.
-struct Trial {
-  std::vector<std::string> explainers{"saliency"};
-  std::vector<std::string> attacks{"er"};
-  std::vector<std::string> metrics{"top_k(k=8)"};
-  std::vector<std::string> measures = {};  // of the model around each sample, with the largest epsilon where they name none
-  Norm norm = Norm::kL2;
-  std::vector<double> epsilons{1.0};  // rising: a row each, which starts where the one before ended
-  std::optional<std::pair<double, double>> box;
-  ThreatOptions threat = {};
-  Select select = Select::kWorst;
-};
-
 struct AuditData {
   std::string name;
-  at::Tensor inputs;                // [B, sample...] float32, finite: what was not is counted in `excluded`
-  at::Tensor targets;               // [B] int64, classes to explain; undefined: each model's predictions
-  at::Tensor labels;                // [B] int64; undefined when unknown
-  at::Tensor ids;                   // [B] int64, position in the dataset
-  at::Tensor baseline, background;  // for explainers that need them (ExplainTask); undefined when there are none
-  Schema schema;
-  Trial trial;
-  std::vector<std::pair<std::string, std::int64_t>> excluded;  // reason, count
-  std::vector<std::string> notes;
+  Samples samples;  // finite: what was not is counted in `excluded`; targets undefined: each model's predictions
+  Trial trial = {};
+  std::vector<std::pair<std::string, std::int64_t>> excluded = {};  // reason, count
+  std::vector<std::string> notes = {};
 };
 
 struct AuditModel {
@@ -69,15 +50,8 @@ struct AuditPlan {
 // Leaves out rows with a non-finite value, and counts them.
 void exclude_non_finite(AuditData& data);
 
-// Throws, before any training or attack, when the data does not fit its trial: an input outside the box, a metric that
-// does not fit the maps.
-void check_data(const AuditData& data);
-
 // Throws kUsage for a gate whose metric or measure no dataset's trial has: it would pass for ever.
 void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials);
-
-// Rows of the data that explainers may compare with: the first of the training part that are finite.
-inline constexpr std::int64_t kBackgroundRows = 256;
 
 // Runs what is not done yet and writes the folder; continues one that was interrupted. Returns results.json. The folder must
 // have been claimed (run_folder.h). `report.html` is not written here: it is made from the files.

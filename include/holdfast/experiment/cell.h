@@ -1,11 +1,8 @@
-// A cell: one model, explainer, attack, metric and threat model over many samples, cut into tiles that run side by side.
-// `attack` runs one cell, `audit` a grid of them. A finished tile can be kept in a TileStore, from which an interrupted
-// cell continues.
+// One attack on the explanations of many samples, cut into tiles that run side by side. A finished tile can be kept in a
+// TileStore, from which an interrupted cell continues. Grids of cells are in grid.h.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,32 +16,15 @@
 
 namespace holdfast {
 
-struct CellTask {
-  const Model& model;
-  const Explainer& explainer;
-  const Attack& attack;
-  const Metric& metric;
-  const ThreatModel& threat;
-  const Schema& schema;
-  at::Tensor inputs;      // [B, sample...] on the CPU
-  at::Tensor targets;     // [B] int64; undefined: the predicted classes
-  at::Tensor sample_ids;  // [B] int64
-  std::uint64_t seed = 0;
-  at::Tensor baseline = {}, background = {};  // for explainers that need them: see ExplainTask
-  at::Tensor start = {};                      // [B, sample...]: see AttackTask
-  Select select = Select::kWorst;
-  bool trace = false;
-};
-
 struct CellResult {
-  at::Tensor targets;                      // [B] int64
-  at::Tensor perturbed;                    // [B, sample...]
-  at::Tensor original_maps, moved_maps;    // [B, sample...]
-  at::Tensor original_scale, moved_scale;  // [B]: log of the maps' scale
-  at::Tensor logits, moved_logits;         // [B, classes]
+  at::Tensor targets;                          // [B] int64
+  at::Tensor perturbed;                        // [B, sample...]
+  at::Tensor original_maps, perturbed_maps;    // [B, sample...]
+  at::Tensor original_scale, perturbed_scale;  // [B]: log of the maps' scale
+  at::Tensor logits, perturbed_logits;         // [B, classes]
   std::vector<SampleOutcome> samples;
-  std::vector<ComponentCost> components;  // of an ensemble, all tiles together
-  Verification verified;                  // of run_cell's results
+  std::vector<ComponentCost> components;  // what the parts of an ensemble cost, all tiles together
+  Verification verified;
 };
 
 // Where finished tiles lie: one safetensors file each in `folder`.
@@ -60,9 +40,11 @@ class TileStore {
   std::string folder_;
 };
 
-// Throws kUsage before any work when the parts do not fit each other. Every result was verified.
-void check_cell(const CellTask& task);
-CellResult run_cell(const CellTask& task, const TileOptions& tiles, Progress* progress = nullptr,
+// Throws kUsage or kInput before any work when the parts do not fit each other: the one check of an attack on its way. The task's
+// samples may lie on any device and may lack targets.
+void check_cell(const Attack& attack, const AttackTask& task);
+// Runs a task that was checked. Every result is verified, those of stored tiles too.
+CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOptions& tiles, Progress* progress = nullptr,
                     const TileStore* store = nullptr);
 
 // Folded maps for metrics.

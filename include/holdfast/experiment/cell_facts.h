@@ -8,7 +8,7 @@
 
 namespace holdfast {
 
-// Of an ensemble's components: name, share of the samples it won, evaluations a sample; empty for other attacks.
+// The components of an ensemble: name, share of the samples it won, evaluations a sample; empty for other attacks.
 Json components_json(const CellResult& result);
 
 // How far an ensemble's values still moved in the last fifth of the work, mean over the samples that are defined; NaN where none

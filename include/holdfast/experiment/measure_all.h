@@ -12,22 +12,10 @@
 
 namespace holdfast {
 
-struct MeasureJob {
-  const Model& model;
-  const Explainer& explainer;
-  const Schema& schema;
-  at::Tensor inputs;      // [B, sample...], any device
-  at::Tensor targets;     // [B] int64; undefined: the predicted classes
-  at::Tensor sample_ids;  // [B] int64
-  std::uint64_t seed = 0;
-  double epsilon = 0;  // as in MeasureTask, and so are these
-  at::Tensor endpoints = {}, baseline = {}, background = {};
-};
-
-// Throws kUsage or kInput before any work when the parts do not fit each other.
-void check_measure(const Measure& measure, const MeasureJob& job);
-// The same bytes for any number of threads; equal up to rounding between tile sizes.
-Measurement measure_all(const Measure& measure, const MeasureJob& job, const TileOptions& tiles, Progress* progress = nullptr);
+// The task's samples may lie on any device and may lack targets. Throws kUsage or kInput when the parts do not fit each other.
+void check_measure(const Measure& measure, const MeasureTask& task);
+// The same bytes for any number of threads; equal up to rounding between tile sizes. The task must have been checked.
+Measurement measure_all(const Measure& measure, const MeasureTask& task, const TileOptions& tiles, Progress* progress = nullptr);
 
 // Over samples, by bootstrap; where all values are equal, within the measure's range (metric/levels.h).
 Interval mean_interval(const Measure& measure, const Measurement& measured, std::uint64_t seed);

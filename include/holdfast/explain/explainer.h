@@ -17,7 +17,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/registry.h"
-#include "holdfast/data/schema.h"
+#include "holdfast/data/samples.h"
 #include "holdfast/model/model.h"
 
 namespace holdfast {
@@ -26,15 +26,8 @@ inline constexpr std::int64_t kExplainMemory = std::int64_t{256} << 20;
 
 struct ExplainTask {
   const Model& model;
-  at::Tensor inputs;      // [B, sample...], on the model's device
-  at::Tensor targets;     // [B] int64, the class to explain
-  at::Tensor sample_ids;  // [B] int64, name of each sample's random stream
+  Samples samples;  // on the model's device, with targets
   std::uint64_t seed = 0;
-  const Schema* schema = nullptr;  // may be null: no groups then
-  // What to compare with, [sample...], where the explainer's baseline is `given`; undefined otherwise.
-  at::Tensor baseline = {};
-  // Rows of the data, [N, sample...]: for mean baselines and gradient_shap; undefined where there are none.
-  at::Tensor background = {};
   // Bytes that the activations of one batch may take: explainers of many passes cut their work to it.
   std::int64_t memory = kExplainMemory;
   Rule rule = {};  // a surrogate's rule; exact for everything that is reported
@@ -77,7 +70,7 @@ class Explainer {
   // cannot. Where maps are magnitudes, cotangents are pulled back with the signs of this point.
   virtual std::unique_ptr<Linearization> linearize(const ExplainTask& task) const;
   // The maps as a function that autograd can differentiate by the inputs and the model's parameters: for training.
-  // `task.inputs` must require gradients. Throws kUsage when the explainer is not differentiable.
+  // `task.samples.inputs` must require gradients. Throws kUsage when the explainer is not differentiable.
   virtual at::Tensor differentiable(const ExplainTask& task) const;
 
   // Throws kUsage, before any work, when the model lacks what the explainer needs.

@@ -21,7 +21,7 @@
 
 namespace holdfast {
 
-// Of M networks (a stack, or one) and b samples each.
+// The bounds of M networks (a stack, or one) at b samples each.
 struct MarginBounds {
   at::Tensor rows;          // [M, units, n]: W_h
   at::Tensor middle, half;  // [M, b, units]: a_h lies in middle -+ half over the ball
@@ -52,7 +52,7 @@ class MarginChain {
     at::Tensor weight, bias;                   // [M, out, in], [M, 1, out]
     std::optional<op::Activation> activation;  // behind it; the last layer has none
   };
-  // Of each activation, [M, b, units].
+  // The slopes of each activation, [M, b, units].
   struct Slopes {
     std::vector<at::Tensor> exact, steadiness;
     std::vector<Range> bounds;

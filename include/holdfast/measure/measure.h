@@ -20,18 +20,13 @@ namespace holdfast {
 struct MeasureTask {
   const Model& model;
   const Explainer& explainer;
-  const Schema& schema;
-  at::Tensor inputs;      // [B, sample...], on the model's device
-  at::Tensor targets;     // [B] int64: the class that is explained
-  at::Tensor sample_ids;  // [B] int64
+  Samples samples;  // on the model's device, with targets, where a measure runs; see measure_all for all of them
   std::uint64_t seed = 0;
-  double epsilon = 0;          // radius of the neighbourhood for measures that name none of their own; 0: none was given
-  at::Tensor endpoints = {};   // [B, sample...] or [B, M, sample...]: perturbed inputs that are given, an attack's result
-  at::Tensor baseline = {};    // for explainers that need them: see ExplainTask
-  at::Tensor background = {};  // ... and for measures that resample rows of the data
+  double epsilon = 0;         // radius of the neighbourhood for measures that name none of their own; 0: none was given
+  at::Tensor endpoints = {};  // [B, sample...] or [B, M, sample...]: perturbed inputs that are given, an attack's result
   std::int64_t memory = kExplainMemory;
 
-  // The same samples as the explainer's task.
+  // Gives the explainer's task for the same samples.
   ExplainTask explain_task() const;
 };
 

@@ -128,6 +128,12 @@ using Operation = std::variant<op::Input, op::Affine, op::Standardize, op::Rever
                                op::Add, op::Multiply, op::Concat, op::Flatten, op::Reshape, op::FoldSides, op::SideDistance,
                                op::Adjacency, op::MatMul, op::Dropout, op::Product, op::Abs, op::Select, op::Permute>;
 
+// Whether the operation is of one of these kinds: is_one_of<op::Linear, op::Conv2d>(operation).
+template <class... Kinds>
+bool is_one_of(const Operation& operation) {
+  return (std::holds_alternative<Kinds>(operation) || ...);
+}
+
 // "conv2d": the operation's name in `describe`.
 std::string operation_name(const Operation& operation);
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "arena.h"
+#include "state.h"
 
 namespace holdfast::gauntlet {
 
@@ -15,8 +15,8 @@ class Component {
   virtual ~Component() = default;
   virtual std::string name() const = 0;
   // Whether it can do anything for the task.
-  virtual bool fits(const Arena& arena) const = 0;
-  virtual void run(Arena& arena) = 0;
+  virtual bool fits(const AttackState& state) const = 0;
+  virtual void run(AttackState& state) = 0;
 };
 
 std::unique_ptr<Component> make_random();

@@ -10,29 +10,29 @@ namespace {
 class Contrast final : public Component {
  public:
   std::string name() const override { return "contrast"; }
-  bool fits(const Arena& arena) const override { return arena.gradients && arena.k < arena.features; }
+  bool fits(const AttackState& state) const override { return state.gradients && state.k < state.features; }
 
-  void run(Arena& arena) override {
-    const std::int64_t rounds = arena.scaled(arena.small ? kRounds : kLongRounds);
+  void run(AttackState& state) override {
+    const std::int64_t rounds = state.scaled(state.small ? kRounds : kLongRounds);
     for (std::int64_t i = 0; i < rounds; ++i) {
-      const Ledger::Owners owners = arena.rows(arena.small ? kWalks : 1);
+      const Ledger::Owners owners = state.rows(state.small ? kWalks : 1);
       if (owners.empty()) return;
-      if (arena.small) {
-        const at::Tensor u = arena.uniform(owners, "gauntlet.contrast", kNumber + i);
-        const auto descent = contrast_descent(arena, arena.aim, owners, 0.1 + u * u);
-        arena.hunt(*descent, owners, {.number = kNumber + i, .steps = kSteps, .from = 2, .to = 32});
+      if (state.small) {
+        const at::Tensor u = state.uniform(owners, "gauntlet.contrast", kNumber + i);
+        const auto descent = contrast_descent(state, state.aim, owners, 0.1 + u * u);
+        state.walk_down(*descent, owners, {.number = kNumber + i, .steps = kSteps, .from = 2, .to = 32});
       } else {
-        const auto descent = contrast_descent(arena, arena.aim, owners);
+        const auto descent = contrast_descent(state, state.aim, owners);
         const bool smooth = i % 2 == 0;
-        arena.hunt(*descent, owners,
-                   {.number = kNumber + i, .steps = kLongSteps, .from = smooth ? 1.0 : 3.0, .to = smooth ? 60.0 : 100.0});
+        state.walk_down(*descent, owners,
+                        {.number = kNumber + i, .steps = kLongSteps, .from = smooth ? 1.0 : 3.0, .to = smooth ? 60.0 : 100.0});
       }
     }
-    const Ledger::Owners owners = arena.rows();
-    if (arena.small || arena.aim.at == Aim::At::kTop || owners.empty()) return;
+    const Ledger::Owners owners = state.rows();
+    if (state.small || state.aim.at == Aim::At::kTop || owners.empty()) return;
     // The plain top: it breaks the other metrics' sets too, another way.
-    const auto descent = contrast_descent(arena, {.at = Aim::At::kTop}, owners);
-    arena.hunt(*descent, owners, {.number = kNumber + rounds, .steps = kLongSteps / 2, .from = 3, .to = 60});
+    const auto descent = contrast_descent(state, {.at = Aim::At::kTop}, owners);
+    state.walk_down(*descent, owners, {.number = kNumber + rounds, .steps = kLongSteps / 2, .from = 3, .to = 60});
   }
 
  private:

@@ -12,12 +12,13 @@
 
 #include <memory>
 
-#include "arena.h"
+#include "state.h"
 
 namespace holdfast::gauntlet {
 
-// For rows of the arena. `aim` is the metric's, or {kTop}; metrics of whole maps are attacked at their top. `weights`, undefined
+// For rows of the state. `aim` is the metric's, or {kTop}; metrics of whole maps are attacked at their top. `weights`, undefined
 // or [rows, features], multiply the features.
-std::unique_ptr<Descent> contrast_descent(const Arena& arena, Aim aim, const Ledger::Owners& owners, at::Tensor weights = {});
+std::unique_ptr<Descent> contrast_descent(const AttackState& state, Aim aim, const Ledger::Owners& owners,
+                                          at::Tensor weights = {});
 
 }  // namespace holdfast::gauntlet

@@ -48,19 +48,19 @@ class Crossing final : public Component {
  public:
   std::string name() const override { return "crossing"; }
 
-  bool fits(const Arena& arena) const override {
-    const Network* network = arena.task.model.network();
-    return network != nullptr && arena.small && arena.has_surrogate() && count(arena) > 0 && count(arena) <= kMostUnits;
+  bool fits(const AttackState& state) const override {
+    const Network* network = state.task.model.network();
+    return network != nullptr && state.small && state.has_surrogate() && count(state) > 0 && count(state) <= kMostUnits;
   }
 
-  void run(Arena& arena) override {
-    const std::int64_t units = count(arena);
-    const Ledger::Owners all = arena.rows();
+  void run(AttackState& state) override {
+    const std::int64_t units = count(state);
+    const Ledger::Owners all = state.rows();
     const std::int64_t part = std::max<std::int64_t>(1, kRowsAtOnce / units);
     for (std::size_t begin = 0; begin < all.size(); begin += static_cast<std::size_t>(part)) {
       const std::size_t end = std::min(all.size(), begin + static_cast<std::size_t>(part));
       look_around(
-          arena, Ledger::Owners(all.begin() + static_cast<std::ptrdiff_t>(begin), all.begin() + static_cast<std::ptrdiff_t>(end)),
+          state, Ledger::Owners(all.begin() + static_cast<std::ptrdiff_t>(begin), all.begin() + static_cast<std::ptrdiff_t>(end)),
           units);
     }
   }
@@ -68,39 +68,39 @@ class Crossing final : public Component {
  private:
   static constexpr std::int64_t kMostUnits = 256, kRounds = 24, kTabu = 6, kRowsAtOnce = 32768;
 
-  static std::int64_t count(const Arena& arena) {
+  static std::int64_t count(const AttackState& state) {
     const at::NoGradGuard no_graph;
-    const at::Tensor z = switching_units(*arena.task.model.network(), arena.task.inputs.slice(0, 0, 1));
+    const at::Tensor z = switching_units(*state.task.model.network(), state.task.samples.inputs.slice(0, 0, 1));
     return z.defined() ? z.size(1) : 0;
   }
 
-  static void look_around(Arena& arena, const Ledger::Owners& samples, std::int64_t units) {
-    at::Tensor here = Arena::rows_of(arena.ledger.best_points(), samples);
+  static void look_around(AttackState& state, const Ledger::Owners& samples, std::int64_t units) {
+    at::Tensor here = AttackState::rows_of(state.ledger.best_points(), samples);
     Ledger::Owners owners;
     for (const std::int64_t sample : samples) owners.insert(owners.end(), static_cast<std::size_t>(units), sample);
     std::vector<std::deque<std::int64_t>> tabu(samples.size());
-    for (std::int64_t round = 0; round < arena.scaled(kRounds) && !arena.ledger.finished(samples); ++round) {
-      const at::Tensor candidates = across(arena, here, owners, units);
-      arena.judge(candidates, owners);
-      const at::Tensor chosen = choose(arena.harm(), tabu, units);
+    for (std::int64_t round = 0; round < state.scaled(kRounds) && !state.ledger.finished(samples); ++round) {
+      const at::Tensor candidates = across(state, here, owners, units);
+      state.judge(candidates, owners);
+      const at::Tensor chosen = choose(state.harm(), tabu, units);
       here = candidates.index_select(0, chosen.to(candidates.device()));
     }
   }
 
   // One candidate for each unit of each sample.
-  static at::Tensor across(Arena& arena, const at::Tensor& here, const Ledger::Owners& owners, std::int64_t units) {
-    const Units at = units_at(*arena.task.model.network(), here, units);
-    arena.ledger.charge(1, owners);
-    const at::Tensor clean = Arena::rows_of(arena.task.inputs, owners), from = here.repeat_interleave(units, 0);
+  static at::Tensor across(AttackState& state, const at::Tensor& here, const Ledger::Owners& owners, std::int64_t units) {
+    const Units at = units_at(*state.task.model.network(), here, units);
+    state.ledger.charge(1, owners);
+    const at::Tensor clean = AttackState::rows_of(state.task.samples.inputs, owners), from = here.repeat_interleave(units, 0);
     const at::Tensor flat = at.gradients.flatten(1);
     const at::Tensor square = flat.square().sum(1).clamp_min(std::numeric_limits<float>::min());
-    const at::Tensor behind = -at.values.sign() * (kBehind * arena.task.threat.epsilon) * square.sqrt();
+    const at::Tensor behind = -at.values.sign() * (kBehind * state.task.threat.epsilon) * square.sqrt();
     at::Tensor points = from;
     for (int turn = 0; turn < 4; ++turn) {
       const at::Tensor z = at.values + (flat * (points - from).flatten(1)).sum(1);  // of the unit's linear piece
       const at::Tensor crossed = z.sign() == behind.sign();
       const at::Tensor step = at::where(crossed, at::zeros_like(z), (behind - z) / square);
-      points = arena.task.threat.project(points + (flat * step.unsqueeze(1)).view_as(points), clean);
+      points = state.task.threat.project(points + (flat * step.unsqueeze(1)).view_as(points), clean);
     }
     return points;
   }

@@ -29,18 +29,18 @@ class WeightedGaps final : public FeatureDescent {
 class Gaps final : public Component {
  public:
   std::string name() const override { return "gaps"; }
-  bool fits(const Arena& arena) const override { return arena.gradients && arena.small && arena.k < arena.features; }
+  bool fits(const AttackState& state) const override { return state.gradients && state.small && state.k < state.features; }
 
-  void run(Arena& arena) override {
-    const double n = static_cast<double>(arena.features), k = static_cast<double>(arena.k);
-    const at::Tensor gaps = arena.top * n - k;  // n - k on the top, -k elsewhere
-    for (std::int64_t i = 0; i < arena.scaled(kRounds); ++i) {
-      const Ledger::Owners owners = arena.rows(kWalks);
+  void run(AttackState& state) override {
+    const double n = static_cast<double>(state.features), k = static_cast<double>(state.k);
+    const at::Tensor gaps = state.top * n - k;  // n - k on the top, -k elsewhere
+    for (std::int64_t i = 0; i < state.scaled(kRounds); ++i) {
+      const Ledger::Owners owners = state.rows(kWalks);
       if (owners.empty()) return;
-      const at::Tensor u = arena.uniform(owners, "gauntlet.gaps", i);
-      WeightedGaps descent(arena.task.schema.layout, Arena::rows_of(gaps, owners) * (2 * u * u));
-      const auto start = i % 2 == 0 ? Arena::Course::Start::kAnywhere : Arena::Course::Start::kAroundBest;
-      arena.hunt(descent, owners, {.number = i, .steps = kSteps, .from = 2, .to = 32, .start = start});
+      const at::Tensor u = state.uniform(owners, "gauntlet.gaps", i);
+      WeightedGaps descent(state.task.samples.layout(), AttackState::rows_of(gaps, owners) * (2 * u * u));
+      const auto start = i % 2 == 0 ? AttackState::WalkPlan::Start::kAnywhere : AttackState::WalkPlan::Start::kAroundBest;
+      state.walk_down(descent, owners, {.number = i, .steps = kSteps, .from = 2, .to = 32, .start = start});
     }
   }
 

@@ -40,13 +40,13 @@ at::Tensor unit_rows(const at::Tensor& rows) {
 class Order final : public Component {
  public:
   std::string name() const override { return "order"; }
-  bool fits(const Arena& arena) const override {
-    return arena.gradients && (arena.aim.at == Aim::At::kOrder || arena.aim.at == Aim::At::kValues);
+  bool fits(const AttackState& state) const override {
+    return state.gradients && (state.aim.at == Aim::At::kOrder || state.aim.at == Aim::At::kValues);
   }
 
-  void run(Arena& arena) override {
-    const Layout& layout = arena.task.schema.layout;
-    const at::Tensor a = fold_features(layout, arena.clean.maps);
+  void run(AttackState& state) override {
+    const Layout& layout = state.task.samples.layout();
+    const at::Tensor a = fold_features(layout, state.clean.maps);
     const at::Tensor ranks = a.argsort(/*dim=*/1, /*descending=*/false).argsort(/*dim=*/1, /*descending=*/false).to(a.options());
     const at::Tensor centred = unit_rows(ranks - ranks.mean(1, /*keepdim=*/true)), plain = unit_rows(a);
     struct Kind {
@@ -54,14 +54,14 @@ class Order final : public Component {
     };
     std::int64_t number = kNumber;
     for (const auto& [by_rank, of_logarithm] : {Kind{true, false}, Kind{true, true}, Kind{false, false}}) {
-      const Ledger::Owners owners = arena.rows(arena.small ? arena.scaled(kWalks) : 1);
+      const Ledger::Owners owners = state.rows(state.small ? state.scaled(kWalks) : 1);
       if (owners.empty()) return;
-      Alignment descent(layout, Arena::rows_of(by_rank ? centred : plain, owners), by_rank, of_logarithm);
-      arena.hunt(descent, owners,
-                 {.number = number++,
-                  .steps = arena.small ? kSteps : arena.scaled(kLongSteps),
-                  .from = arena.small ? 2.0 : 3.0,
-                  .to = arena.small ? 32.0 : 60.0});
+      Alignment descent(layout, AttackState::rows_of(by_rank ? centred : plain, owners), by_rank, of_logarithm);
+      state.walk_down(descent, owners,
+                      {.number = number++,
+                       .steps = state.small ? kSteps : state.scaled(kLongSteps),
+                       .from = state.small ? 2.0 : 3.0,
+                       .to = state.small ? 32.0 : 60.0});
     }
   }
 

@@ -16,7 +16,7 @@
 #include "holdfast/core/rng.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
-#include "stand.h"
+#include "search_points.h"
 
 namespace holdfast::gauntlet {
 namespace {
@@ -24,34 +24,34 @@ namespace {
 // Moves about `width` long in the threat's norm, in l1 with most of it in a few elements, for `children` blocks of all running
 // samples, each with a seed of its own.
 template <class Seed>
-at::Tensor random_moves(const Arena& arena, const Ledger::Owners& owners, std::int64_t children, double width, Seed seed) {
-  const at::IntArrayRef shape = arena.task.inputs.sizes().slice(1);
-  const at::Tensor ids = Arena::rows_of(arena.task.sample_ids, owners).cpu();
-  const double n = static_cast<double>(arena.task.inputs[0].numel());
-  const double deviation = arena.task.threat.norm == Norm::kLinf ? width
-                           : arena.task.threat.norm == Norm::kL2 ? width / std::sqrt(n)
+at::Tensor random_moves(const AttackState& state, const Ledger::Owners& owners, std::int64_t children, double width, Seed seed) {
+  const at::IntArrayRef shape = state.task.samples.inputs.sizes().slice(1);
+  const at::Tensor ids = AttackState::rows_of(state.task.samples.ids, owners).cpu();
+  const double n = static_cast<double>(state.task.samples.inputs[0].numel());
+  const double deviation = state.task.threat.norm == Norm::kLinf ? width
+                           : state.task.threat.norm == Norm::kL2 ? width / std::sqrt(n)
                                                                  : width / n;
   std::vector<at::Tensor> moves;
   const std::int64_t running = ids.size(0) / children;
   for (std::int64_t child = 0; child < children; ++child)
     moves.push_back(random_normal(shape, ids.slice(0, child * running, (child + 1) * running), seed(child), "move"));
   at::Tensor all = at::cat(moves);
-  if (arena.task.threat.norm == Norm::kL1) all = all * all.abs();
-  return deviation * all.to(arena.task.inputs.options());
+  if (state.task.threat.norm == Norm::kL1) all = all * all.abs();
+  return deviation * all.to(state.task.samples.inputs.options());
 }
 
 class RandomPoints final : public Component {
  public:
   std::string name() const override { return "random"; }
-  bool fits(const Arena&) const override { return true; }
+  bool fits(const AttackState&) const override { return true; }
 
-  void run(Arena& arena) override {
-    const std::int64_t points = !arena.blind ? arena.scaled(arena.small ? kSmall : kLarge)
-                                             : std::llround(kShare * static_cast<double>(arena.searched_points()));
+  void run(AttackState& state) override {
+    const std::int64_t points = !state.blind ? state.scaled(state.small ? kSmall : kLarge)
+                                             : std::llround(kShare * static_cast<double>(state.searched_points()));
     for (std::int64_t i = 0; i < points; ++i) {
-      const Ledger::Owners owners = arena.rows();
+      const Ledger::Owners owners = state.rows();
       if (owners.empty()) return;
-      arena.judge(draw(arena, owners, i), owners);
+      state.judge(draw(state, owners, i), owners);
     }
   }
 
@@ -59,30 +59,31 @@ class RandomPoints final : public Component {
   static constexpr std::int64_t kSmall = 200, kLarge = 20;
   static constexpr double kShare = 0.3;
 
-  static at::Tensor draw(const Arena& arena, const Ledger::Owners& owners, std::int64_t number) {
-    const at::Tensor clean = Arena::rows_of(arena.task.inputs, owners), ids = Arena::rows_of(arena.task.sample_ids, owners);
-    const ThreatModel& threat = arena.task.threat;
-    const std::uint64_t seed = derived_seed(arena.task.seed, "gauntlet.random", static_cast<std::uint64_t>(number));
+  static at::Tensor draw(const AttackState& state, const Ledger::Owners& owners, std::int64_t number) {
+    const at::Tensor clean = AttackState::rows_of(state.task.samples.inputs, owners),
+                     ids = AttackState::rows_of(state.task.samples.ids, owners);
+    const ThreatModel& threat = state.task.threat;
+    const std::uint64_t seed = derived_seed(state.task.seed, "gauntlet.random", static_cast<std::uint64_t>(number));
     const bool odd = number % 2 == 1;
-    if (arena.blind && odd && threat.norm == Norm::kLinf)
+    if (state.blind && odd && threat.norm == Norm::kLinf)
       return threat.project(clean + threat.epsilon * draw_signs(clean, ids, seed), clean);
-    return draw_points(threat, clean, ids, seed, /*on_sphere=*/odd || arena.blind);
+    return draw_points(threat, clean, ids, seed, /*on_sphere=*/odd || state.blind);
   }
 };
 
 class Evolution final : public Component {
  public:
   std::string name() const override { return "evolution"; }
-  bool fits(const Arena& arena) const override { return arena.small && arena.gradients; }
+  bool fits(const AttackState& state) const override { return state.small && state.gradients; }
 
-  void run(Arena& arena) override {
-    const std::int64_t generations = arena.scaled(kGenerations);
+  void run(AttackState& state) override {
+    const std::int64_t generations = state.scaled(kGenerations);
     for (std::int64_t i = 0; i < generations; ++i) {
-      const Ledger::Owners owners = arena.rows(kChildren);
+      const Ledger::Owners owners = state.rows(kChildren);
       if (owners.empty()) return;
       const double way = static_cast<double>(i) / static_cast<double>(generations);
-      const double width = arena.task.threat.epsilon * (kWidest * (1 - way) + kNarrowest);
-      arena.judge(children(arena, owners, width, i), owners);
+      const double width = state.task.threat.epsilon * (kWidest * (1 - way) + kNarrowest);
+      state.judge(children(state, owners, width, i), owners);
     }
   }
 
@@ -90,12 +91,13 @@ class Evolution final : public Component {
   static constexpr std::int64_t kGenerations = 20, kChildren = 25;
   static constexpr double kWidest = 0.3, kNarrowest = 0.01;
 
-  static at::Tensor children(Arena& arena, const Ledger::Owners& owners, double width, std::int64_t generation) {
-    const at::Tensor best = Arena::rows_of(arena.ledger.best_points(), owners), clean = Arena::rows_of(arena.task.inputs, owners);
+  static at::Tensor children(AttackState& state, const Ledger::Owners& owners, double width, std::int64_t generation) {
+    const at::Tensor best = AttackState::rows_of(state.ledger.best_points(), owners),
+                     clean = AttackState::rows_of(state.task.samples.inputs, owners);
     const auto seed = [&](std::int64_t child) {
-      return derived_seed(arena.task.seed, "gauntlet.evolution", static_cast<std::uint64_t>(generation * kChildren + child));
+      return derived_seed(state.task.seed, "gauntlet.evolution", static_cast<std::uint64_t>(generation * kChildren + child));
     };
-    return arena.task.threat.project(best + random_moves(arena, owners, kChildren, width, seed), clean);
+    return state.task.threat.project(best + random_moves(state, owners, kChildren, width, seed), clean);
   }
 };
 
@@ -103,15 +105,15 @@ class Drift final : public Component {
  public:
   std::string name() const override { return "drift"; }
   // Large images have squares.
-  bool fits(const Arena& arena) const override {
-    return arena.blind && (arena.small || arena.task.schema.layout.kind != Layout::Kind::kGrid);
+  bool fits(const AttackState& state) const override {
+    return state.blind && (state.small || state.task.samples.layout().kind != Layout::Kind::kGrid);
   }
 
-  void run(Arena& arena) override {
-    const std::int64_t points = std::llround(kShare * static_cast<double>(arena.searched_points()));
+  void run(AttackState& state) override {
+    const std::int64_t points = std::llround(kShare * static_cast<double>(state.searched_points()));
     const std::int64_t rounds = std::clamp<std::int64_t>(points / kRound, 1, kMostRounds);
     const std::int64_t generations = std::max<std::int64_t>(1, points / (kChildren * rounds));
-    for (std::int64_t round = 0; round < rounds; ++round) wander(arena, round, generations);
+    for (std::int64_t round = 0; round < rounds; ++round) wander(state, round, generations);
   }
 
  private:
@@ -119,32 +121,33 @@ class Drift final : public Component {
   static constexpr double kShare = 0.7, kWidest = 1, kNarrowest = 0.2;
 
   // From the best points, every other round from anywhere on the surface: other points may lie beyond worse ones.
-  static void wander(Arena& arena, std::int64_t round, std::int64_t generations) {
-    const AttackTask& task = arena.task;
-    Stand stand(arena);
+  static void wander(AttackState& state, std::int64_t round, std::int64_t generations) {
+    const AttackTask& task = state.task;
+    SearchPoints search(state);
     if (round % 2 == 1) {
       const std::uint64_t seed = derived_seed(task.seed, "gauntlet.drift start", static_cast<std::uint64_t>(round));
-      stand.put(draw_points(task.threat, task.inputs, task.sample_ids, seed, /*on_sphere=*/true));
+      search.put(draw_points(task.threat, task.samples.inputs, task.samples.ids, seed, /*on_sphere=*/true));
     }
     for (std::int64_t i = 0; i < generations; ++i) {
-      const Ledger::Owners owners = arena.rows(kChildren);
+      const Ledger::Owners owners = state.rows(kChildren);
       if (owners.empty()) return;
       const double way = static_cast<double>(i) / static_cast<double>(generations);
       const double width = task.threat.epsilon * kWidest * std::pow(kNarrowest / kWidest, way);
-      const at::Tensor points = moved(arena, stand, owners, width, round * generations + i);
-      arena.judge(points, owners);
-      stand.move(points, arena.harm(), owners);
+      const at::Tensor points = moved(state, search, owners, width, round * generations + i);
+      state.judge(points, owners);
+      search.move(points, state.harm(), owners);
     }
   }
 
   // Onto the surface, where the whole of epsilon is used; in linf elements are cut off one by one, many at a corner.
-  static at::Tensor moved(Arena& arena, const Stand& stand, const Ledger::Owners& owners, double width, std::int64_t generation) {
-    const ThreatModel& threat = arena.task.threat;
-    const at::Tensor clean = Arena::rows_of(arena.task.inputs, owners);
+  static at::Tensor moved(AttackState& state, const SearchPoints& search, const Ledger::Owners& owners, double width,
+                          std::int64_t generation) {
+    const ThreatModel& threat = state.task.threat;
+    const at::Tensor clean = AttackState::rows_of(state.task.samples.inputs, owners);
     const auto seed = [&](std::int64_t child) {
-      return derived_seed(arena.task.seed, "gauntlet.drift", static_cast<std::uint64_t>(generation * kChildren + child));
+      return derived_seed(state.task.seed, "gauntlet.drift", static_cast<std::uint64_t>(generation * kChildren + child));
     };
-    at::Tensor way = stand.at(owners) - clean + random_moves(arena, owners, kChildren, width, seed);
+    at::Tensor way = search.at(owners) - clean + random_moves(state, owners, kChildren, width, seed);
     if (threat.frozen.defined()) way = way.masked_fill(threat.frozen.to(way.device()), 0);
     if (threat.norm != Norm::kLinf) {
       const at::Tensor length = way.flatten(1).norm(threat.norm == Norm::kL2 ? 2 : 1, 1);
@@ -157,20 +160,22 @@ class Drift final : public Component {
 class Square final : public Component {
  public:
   std::string name() const override { return "square"; }
-  bool fits(const Arena& arena) const override { return arena.task.schema.layout.kind == Layout::Kind::kGrid && !arena.small; }
+  bool fits(const AttackState& state) const override {
+    return state.task.samples.layout().kind == Layout::Kind::kGrid && !state.small;
+  }
 
-  void run(Arena& arena) override {
+  void run(AttackState& state) override {
     // This polishes what walks found; where they are blind, it is the attack.
     const std::int64_t tries =
-        !arena.blind ? arena.scaled(kPolish) : std::llround(kShare * static_cast<double>(arena.searched_points()));
-    Stand stand(arena);
+        !state.blind ? state.scaled(kPolish) : std::llround(kShare * static_cast<double>(state.searched_points()));
+    SearchPoints search(state);
     for (std::int64_t i = 0; i < tries; ++i) {
-      const Ledger::Owners owners = arena.rows();
+      const Ledger::Owners owners = state.rows();
       if (owners.empty()) return;
-      const at::Tensor from = stand.at(owners);
-      const at::Tensor points = proposal(arena, from, owners, static_cast<double>(i) / static_cast<double>(tries), i);
-      arena.judge(points, owners);
-      stand.move(points, arena.harm(), owners);
+      const at::Tensor from = search.at(owners);
+      const at::Tensor points = proposal(state, from, owners, static_cast<double>(i) / static_cast<double>(tries), i);
+      state.judge(points, owners);
+      search.move(points, state.harm(), owners);
     }
   }
 
@@ -181,25 +186,25 @@ class Square final : public Component {
 
   // A point with one square of every side moved to a corner of the linf ball around the clean image (or by as much as
   // the other balls allow, after projection).
-  static at::Tensor proposal(Arena& arena, const at::Tensor& from, const Ledger::Owners& owners, double way,
+  static at::Tensor proposal(AttackState& state, const at::Tensor& from, const Ledger::Owners& owners, double way,
                              std::int64_t number) {
-    const Layout& layout = arena.task.schema.layout;
-    const at::Tensor clean = Arena::rows_of(arena.task.inputs, owners);
+    const Layout& layout = state.task.samples.layout();
+    const at::Tensor clean = AttackState::rows_of(state.task.samples.inputs, owners);
     const at::Tensor points = from.clone();
-    const at::Tensor ids = Arena::rows_of(arena.task.sample_ids, owners).cpu();
-    const double share = (arena.blind ? kSearched : kPolished) * std::pow(1 - way, 2) + kLeast;  // of the image's area
+    const at::Tensor ids = AttackState::rows_of(state.task.samples.ids, owners).cpu();
+    const double share = (state.blind ? kSearched : kPolished) * std::pow(1 - way, 2) + kLeast;  // of the image's area
     const auto size = std::max<std::int64_t>(1, std::llround(std::sqrt(share * static_cast<double>(layout.side_features()))));
     const at::Tensor grid = points.view({-1, layout.sides, layout.channels, layout.height, layout.width});
     const at::Tensor origin = clean.reshape(grid.sizes());
     for (std::int64_t row = 0; row < points.size(0); ++row) {
-      RandomStream stream(derived_seed(arena.task.seed, "gauntlet.square", static_cast<std::uint64_t>(number)), "square",
+      RandomStream stream(derived_seed(state.task.seed, "gauntlet.square", static_cast<std::uint64_t>(number)), "square",
                           static_cast<std::uint64_t>(ids[row].item<std::int64_t>()));
       const std::int64_t h = std::min(size, layout.height), w = std::min(size, layout.width);
       const auto y = static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(layout.height - h + 1)));
       const auto x = static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(layout.width - w + 1)));
       for (std::int64_t side = 0; side < layout.sides; ++side) {
         for (std::int64_t channel = 0; channel < layout.channels; ++channel) {
-          const double move = stream.bits() % 2 == 0 ? arena.task.threat.epsilon : -arena.task.threat.epsilon;
+          const double move = stream.bits() % 2 == 0 ? state.task.threat.epsilon : -state.task.threat.epsilon;
           const auto window = [&](const at::Tensor& image) {
             return image[row][side][channel].slice(0, y, y + h).slice(1, x, x + w);
           };
@@ -207,7 +212,7 @@ class Square final : public Component {
         }
       }
     }
-    return arena.task.threat.project(points, clean);
+    return state.task.threat.project(points, clean);
   }
 };
 

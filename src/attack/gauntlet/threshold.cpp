@@ -57,39 +57,40 @@ class SoftThreshold final : public FeatureDescent {
 class Threshold final : public Component {
  public:
   std::string name() const override { return "threshold"; }
-  bool fits(const Arena& arena) const override {
-    return arena.gradients && arena.k < arena.features && arena.task.metric.top_count().has_value();
+  bool fits(const AttackState& state) const override {
+    return state.gradients && state.k < state.features && state.task.metric.top_count().has_value();
   }
 
-  void run(Arena& arena) override {
+  void run(AttackState& state) override {
     std::vector<double> temperatures{0.1, 0.3, 1};
-    if (!arena.small) temperatures.assign(static_cast<std::size_t>(arena.scaled(kLongWalks)), 0.5);
+    if (!state.small) temperatures.assign(static_cast<std::size_t>(state.scaled(kLongWalks)), 0.5);
     std::int64_t number = kNumber;
     for (const double temperature : temperatures) {
-      const Ledger::Owners owners = arena.rows(arena.small ? arena.scaled(kWalks) : 1);
+      const Ledger::Owners owners = state.rows(state.small ? state.scaled(kWalks) : 1);
       if (owners.empty()) return;
-      SoftThreshold descent = descent_of(arena, owners, number, temperature);
-      arena.hunt(descent, owners, course(arena, number++));
+      SoftThreshold descent = descent_of(state, owners, number, temperature);
+      state.walk_down(descent, owners, plan(state, number++));
     }
   }
 
  private:
   static constexpr std::int64_t kWalks = 10, kSteps = 40, kLongWalks = 3, kLongSteps = 60, kNumber = 100;
 
-  static Arena::Course course(const Arena& arena, std::int64_t number) {
-    if (arena.small) return {.number = number, .steps = kSteps, .from = 2, .to = 32};
-    return {.number = number, .steps = kLongSteps, .from = 20, .to = 100, .start = Arena::Course::Start::kBest};
+  static AttackState::WalkPlan plan(const AttackState& state, std::int64_t number) {
+    if (state.small) return {.number = number, .steps = kSteps, .from = 2, .to = 32};
+    return {.number = number, .steps = kLongSteps, .from = 20, .to = 100, .start = AttackState::WalkPlan::Start::kBest};
   }
 
-  static SoftThreshold descent_of(const Arena& arena, const Ledger::Owners& owners, std::int64_t number, double temperature) {
-    at::Tensor inside = Arena::rows_of(arena.top, owners), outside = 1 - Arena::rows_of(arena.near, owners);
-    if (arena.small) {
-      const at::Tensor u = arena.uniform(owners, "gauntlet.threshold", number);
+  static SoftThreshold descent_of(const AttackState& state, const Ledger::Owners& owners, std::int64_t number,
+                                  double temperature) {
+    at::Tensor inside = AttackState::rows_of(state.top, owners), outside = 1 - AttackState::rows_of(state.near, owners);
+    if (state.small) {
+      const at::Tensor u = state.uniform(owners, "gauntlet.threshold", number);
       inside = inside * u.square();
       outside = outside * u.square();
     }
-    const std::int64_t radius = arena.aim.at == Aim::At::kNearTop ? arena.aim.radius : 0;
-    return {arena.task.schema, radius, inside, outside, arena.k, temperature};
+    const std::int64_t radius = state.aim.at == Aim::At::kNearTop ? state.aim.radius : 0;
+    return {*state.task.samples.schema, radius, inside, outside, state.k, temperature};
   }
 };
 

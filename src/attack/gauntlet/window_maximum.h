@@ -1,4 +1,4 @@
-// For every feature of a map the largest value within a radius of it, and where that is.
+// Finds, for every feature of a map, the largest value within a radius of it and its position.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class WindowMaximum {
   // Radius 0: every feature is its own maximum.
   WindowMaximum(const Schema& schema, std::int64_t radius);
 
-  // Of features [rows, features]: values and positions, of the same shape.
+  // Takes features [rows, features] and gives values and positions of the same shape.
   std::pair<at::Tensor, at::Tensor> operator()(const at::Tensor& features) const;
 
  private:

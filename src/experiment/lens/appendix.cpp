@@ -218,13 +218,9 @@ class Appendix final : public Experiment {
       const Dataset& data = one.data->data;
       const std::vector<std::int64_t> rows = rows_of(*one.data, one.setting);
       const auto explainer = explainers().make(integrated_gradients(one.setting));
-      const ExplainedBatch explained = explain_all({.model = *one.subjects.front().seeds.front().model,
-                                                    .explainer = *explainer,
-                                                    .schema = data.schema,
-                                                    .inputs = data.inputs_of(rows),
-                                                    .targets = {},
-                                                    .sample_ids = at::tensor(rows, at::kLong)},
-                                                   {.threads = context.threads});
+      const ExplainedBatch explained = explain_all(
+          *explainer, {.model = *one.subjects.front().seeds.front().model, .samples = samples_of(data, rows)},
+          {.threads = context.threads});
       const MapBatch maps = fold_maps(explained.maps, data.schema);
       for (std::int64_t i = 0; i + 1 < maps.count; ++i, ++pairs)
         for (const std::int64_t w : {1, 2, 3}) largest = std::max(largest, ratio(maps[i], maps[i + 1], w));

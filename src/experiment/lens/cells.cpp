@@ -64,20 +64,19 @@ Json attacked_json(const Attacked& cell, std::uint64_t seed) {
     const auto explainer = explainers().make(cell.explainer);
     const auto attack = attacks().make(cell.attack);
     const auto metric = metrics().make(cell.select);
-    const ThreatModel threat = ThreatModel::make(Norm::kLinf, cell.epsilon, std::pair(0.0, 1.0), data.schema);
-    const CellResult result = run_cell({.model = *cell.model->model,
-                                        .explainer = *explainer,
-                                        .attack = *attack,
-                                        .metric = *metric,
-                                        .threat = threat,
-                                        .schema = data.schema,
-                                        .inputs = data.inputs_of(rows),
-                                        .targets = data.labels_of(rows),
-                                        .sample_ids = at::tensor(rows, at::kLong),
-                                        .seed = seed,
-                                        .background = background_of(data)},
-                                       {.size = static_cast<std::int64_t>(rows.size()), .threads = 1});
-    const MapBatch clean = fold_maps(result.original_maps, data.schema), moved = fold_maps(result.moved_maps, data.schema);
+    const ThreatModel threat = ThreatModel::make({.norm = Norm::kLinf, .epsilons = {cell.epsilon}, .box = std::pair(0.0, 1.0)}, data.schema);
+    Samples samples = samples_of(data, rows);
+    samples.targets = samples.labels;
+    samples.background = background_of(data);
+    const AttackTask task{.model = *cell.model->model,
+                          .explainer = *explainer,
+                          .metric = *metric,
+                          .threat = threat,
+                          .samples = samples,
+                          .seed = seed};
+    check_cell(*attack, task);
+    const CellResult result = run_cell(*attack, task, {.size = static_cast<std::int64_t>(rows.size()), .threads = 1});
+    const MapBatch clean = fold_maps(result.original_maps, data.schema), moved = fold_maps(result.perturbed_maps, data.schema);
     for (const std::string& name : cell.measures) {
       const auto measure = metrics().make(name);
       for (std::size_t i = 0; i < right.size(); ++i) {
@@ -102,15 +101,11 @@ Json levels_json(const Attacked& cell, std::uint64_t seed) {
     return json;
   }
   const auto explainer = explainers().make(cell.explainer);
-  const ExplainedBatch explained = explain_all({.model = *cell.model->model,
-                                                .explainer = *explainer,
-                                                .schema = data.schema,
-                                                .inputs = data.inputs_of(rows),
-                                                .targets = data.labels_of(rows),
-                                                .sample_ids = at::tensor(rows, at::kLong),
-                                                .seed = seed,
-                                                .background = background_of(data)},
-                                               {.threads = 1});
+  Samples samples = samples_of(data, rows);
+  samples.targets = samples.labels;
+  samples.background = background_of(data);
+  const ExplainedBatch explained =
+      explain_all(*explainer, {.model = *cell.model->model, .samples = samples, .seed = seed}, {.threads = 1});
   const MapBatch clean = fold_maps(explained.maps, data.schema);
   const bool large = data.schema.layout.features() > 10000;
   for (const std::string& name : cell.measures) {

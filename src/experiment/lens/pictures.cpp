@@ -140,7 +140,7 @@ class Pictures final : public Experiment {
     for (const Subject& net : nets) {
       const CellResult attacked = attack(context, *net.seeds.front().model, data->data, flower, rows);
       const MapBatch clean = fold_maps(attacked.original_maps, data->data.schema),
-                     moved = fold_maps(attacked.moved_maps, data->data.schema);
+                     moved = fold_maps(attacked.perturbed_maps, data->data.schema);
       table.add({net.training}, values(context, flower, clean, moved));
       add_pictures_of(net.training, data->data, flower, rows, attacked, clean, moved, pictures);
       for (const Marking& marking : form_.markings)
@@ -203,18 +203,15 @@ class Pictures final : public Experiment {
     const auto explainer = explainers().make(integrated_gradients(setting));
     const auto attack = attacks().make(top_t(setting));
     const auto metric = metrics().make("kendall");
-    const ThreatModel threat = ThreatModel::make(Norm::kLinf, setting.epsilon, std::pair(0.0, 1.0), data.schema);
-    return run_cell({.model = model,
-                     .explainer = *explainer,
-                     .attack = *attack,
-                     .metric = *metric,
-                     .threat = threat,
-                     .schema = data.schema,
-                     .inputs = data.inputs_of(rows),
-                     .targets = {},
-                     .sample_ids = at::tensor(rows, at::kLong),
-                     .seed = context.seed},
-                    {.size = 1, .threads = context.threads});
+    const ThreatModel threat = ThreatModel::make({.norm = Norm::kLinf, .epsilons = {setting.epsilon}, .box = std::pair(0.0, 1.0)}, data.schema);
+    const AttackTask task{.model = model,
+                          .explainer = *explainer,
+                          .metric = *metric,
+                          .threat = threat,
+                          .samples = samples_of(data, rows),
+                          .seed = context.seed};
+    check_cell(*attack, task);
+    return run_cell(*attack, task, {.size = 1, .threads = context.threads});
   }
 
   std::vector<Value> values(const ExperimentContext& context, const Setting& setting, const MapBatch& clean,
@@ -243,7 +240,7 @@ class Pictures final : public Experiment {
     PanelSamples samples{.inputs = data.inputs_of(rows),
                          .perturbed = attacked.perturbed,
                          .original_maps = attacked.original_maps,
-                         .perturbed_maps = attacked.moved_maps,
+                         .perturbed_maps = attacked.perturbed_maps,
                          .ids = rows};
     const auto metric =
         metrics().make(marking.diverse ? precision_div(setting, marking.window) : precision(setting, marking.window));

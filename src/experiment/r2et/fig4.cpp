@@ -42,13 +42,10 @@ Json stroke_shares(const Setting& setting, const Member& member) {
   const CellSubject subject = subject_of(setting, member);
   const SubjectRows rows = rows_of(subject);
   const Schema& schema = member.data->data.schema;
-  const ExplainedBatch explained = explain_all({.model = *subject.model,
-                                                .explainer = *explainers().make(subject.explainer),
-                                                .schema = schema,
-                                                .inputs = rows.inputs,
-                                                .targets = {},
-                                                .sample_ids = rows.ids},
-                                               {.threads = 1});
+  const ExplainedBatch explained = explain_all(
+      *explainers().make(subject.explainer),
+      {.model = *subject.model, .samples = {.inputs = rows.inputs, .ids = rows.ids, .schema = share_schema(schema)}},
+      {.threads = 1});
   const double strokes = rows.inputs.ge(kStroke).to(at::kDouble).mean().item<double>();
   return {{"values", on_strokes(fold_maps(explained.maps, schema), *metrics().make(setting.top_k()), rows.inputs)},
           {"chance", strokes}};
@@ -64,11 +61,11 @@ Panel panel_of(ExperimentContext& context, const Setting& setting, const Entry& 
   const SubjectRows rows = rows_of(subject);
   const Schema& schema = subject.data->data.schema;
   const auto metric = metrics().make(setting.top_k());
-  const MapBatch clean = fold_maps(cell.original_maps, schema), moved = fold_maps(cell.moved_maps, schema);
+  const MapBatch clean = fold_maps(cell.original_maps, schema), moved = fold_maps(cell.perturbed_maps, schema);
   PanelSamples samples{.inputs = rows.inputs,
                        .perturbed = cell.perturbed,
                        .original_maps = cell.original_maps,
-                       .perturbed_maps = cell.moved_maps,
+                       .perturbed_maps = cell.perturbed_maps,
                        .ids = to_vector(rows.ids),
                        .labels = to_vector(rows.labels),
                        .predictions = to_vector(predicted_class(cell.logits)),

@@ -1,0 +1,128 @@
+// A grid: models x explainers x metrics x attacks x epsilons over samples, and measures beside them. `attack` runs a grid of one
+// cell, `audit` one of many, `reproduce` several, Python the same.
+//
+//     for (const Cell& cell : make_cells(subject, trial, seed)) rows.push_back(grid.run(cell, &progress));
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "holdfast/experiment/cell.h"
+#include "holdfast/measure/measure.h"
+
+namespace holdfast {
+
+// What is done to the samples of one dataset.
+struct Trial {
+  std::vector<std::string> explainers{"saliency"};
+  std::vector<std::string> attacks{"er"};
+  std::vector<std::string> metrics{"top_k(k=8)"};
+  std::vector<std::string> measures = {};  // of the model around each sample, with the largest epsilon where they name none
+  Threat threat = {};
+  Select select = Select::kWorst;
+};
+
+// A model and the samples it is studied on.
+struct Subject {
+  std::string dataset, model_name;  // in tables
+  std::shared_ptr<const Model> model;
+  Samples samples;
+};
+
+// Throws, before a model is needed, when the samples do not fit their trial: an input outside the box, a metric that does not
+// fit the maps. `name` begins the message.
+void check_samples(const std::string& name, const Samples& samples, const Trial& trial);
+
+// One row of a grid before it is run. Copies share everything.
+struct Cell {
+  Subject subject;
+  std::shared_ptr<const Explainer> explainer;
+  std::shared_ptr<const Attack> attack;
+  std::shared_ptr<const Metric> metric;
+  ThreatModel threat;
+  std::uint64_t seed = 0;
+  Select select = Select::kWorst;
+  bool trace = false;
+  bool starts_from_previous = false;  // at what the cell before it found, at the next smaller epsilon
+
+  AttackTask task(const at::Tensor& start = {}) const;
+};
+
+// In the order of tables; a method that is named twice makes one cell. Every cell is checked before the first one runs.
+std::vector<Cell> make_cells(const Subject& subject, const Trial& trial, std::uint64_t seed, bool trace = false);
+
+// The worst of random points on the surface of a cell's ball, judged as the attack's points are. An attack that finds less than
+// they do says nothing about robustness.
+struct RandomPoints {
+  std::string attack;        // the call
+  std::int64_t samples = 0;  // points for each sample
+  Interval value;
+
+  // Whether they harmed more than an attack with this mean.
+  bool beat(double mean, Direction direction) const;
+};
+Json to_json(const RandomPoints& random);  // {"attack", "samples", "mean", "low", "high"}
+// The call that is run beside a cell's attack; nothing beside `random` itself. 300 points, as many as cost what 100 steps of er
+// do; where a sample is large or an explanation takes many passes, as many as cost a tenth of what the attack did, 10 at least.
+std::optional<std::string> random_points_call(const Cell& cell, const CellResult& found);
+
+// One row of a grid after it was run.
+struct Row {
+  Cell cell;
+  CellResult result;
+  MapBatch clean, perturbed;  // folded; they refer to the cell's schema
+  Levels levels;
+  Assessment assessment;
+  std::optional<RandomPoints> random;  // none where they were not asked for, and beside `random` itself
+
+  bool is_beaten() const { return random && random->beat(assessment.value.mean, cell.metric->direction()); }
+};
+
+// The similarity of a row's maps by another metric than the one that was attacked.
+Assessment assess_row(const Row& row, const Metric& metric);
+
+// Runs cells one after the other and keeps what they share: levels of clean maps, random points, the points of the cell before.
+class Grid {
+ public:
+  struct Options {
+    TileOptions tiles = {};
+    bool random_points = true;
+    std::string folder = {};  // finished tiles are kept below it; empty: nowhere
+  };
+  explicit Grid(Options options) : options_(std::move(options)) {}
+
+  // Warns of what must not be read as robustness.
+  Row run(const Cell& cell, Progress* progress = nullptr);
+
+ private:
+  std::optional<RandomPoints> random_points(const Cell& cell, const CellResult& result, const std::string& store);
+
+  Options options_;
+  std::size_t done_ = 0;
+  at::Tensor found_before_;
+  std::map<std::string, Levels> levels_;
+  std::map<std::string, RandomPoints> random_;
+};
+
+// A measure around the samples of a subject.
+struct MeasureCell {
+  Subject subject;
+  std::shared_ptr<const Explainer> explainer;
+  std::shared_ptr<const Measure> measure;
+  std::uint64_t seed = 0;
+  double epsilon = 0;
+
+  MeasureTask task() const;
+  // "-" for measures that do not read the explainer.
+  std::string explainer_name() const { return measure->uses_explainer() ? explainer->name() : "-"; }
+};
+
+// Explainers x measures, in the order of tables, checked; a measure that does not read the explainer makes one cell.
+std::vector<MeasureCell> make_measure_cells(const Subject& subject, const Trial& trial, std::uint64_t seed);
+
+}  // namespace holdfast

@@ -1,0 +1,216 @@
+#include "state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../draw.h"
+#include "../feature_maps.h"
+#include "holdfast/core/rng.h"
+#include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/metric/neighborhood.h"
+#include "holdfast/model/activation.h"
+
+namespace holdfast::gauntlet {
+namespace {
+
+// Samples with at most so many features are small.
+constexpr std::int64_t kSmall = 256;
+// Explainers that need at least so many passes for a map are costly: large samples get half the walks.
+constexpr std::int64_t kCostly = 10;
+// Passes that the searches of a small and of a large sample get where walks are blind, about what walks cost; and the fewest and
+// most points that is, whatever one costs.
+constexpr std::int64_t kSmallPasses = 30000, kSmallFewest = 700, kLargePasses = 15000, kLargeFewest = 60, kLargeMost = 3000;
+// Rows that the scales of layers are read off.
+constexpr std::int64_t kReference = 32;
+// A walk's first step from anywhere, from a corner and from the best point, and its last, of epsilon; what it keeps of earlier
+// directions; how far around the best point walks start, of the way to a point anywhere.
+constexpr double kFirstStep = 0.5, kFirstCornerStep = 2.0 / 3, kFirstSmallStep = 0.2, kLastStep = 1.0 / 60, kMomentum = 0.75;
+constexpr double kAround = 0.5;
+// In logits: the surrogate's margin below which the label's gradient joins, also for walks from the best point; the margin that
+// a flipped iterate is brought back to.
+constexpr double kHinge = 0.3, kSmallHinge = 0.1, kRepair = 0.01;
+
+bool piecewise_linear(const Network& network) {
+  return std::any_of(network.nodes().begin(), network.nodes().end(), [](const Node& node) {
+    const auto* activation = std::get_if<op::Activation>(&node.operation);
+    return activation != nullptr && is_piecewise_linear(*activation);
+  });
+}
+
+std::vector<at::Tensor> pre_activations(const Network& network, const at::Tensor& inputs) {
+  return network.run(inputs, {.keep_pre_activations = true}).pre_activations;
+}
+
+// The scale of each layer's pre-activations: their deviation over the rows, or how far they can be moved inside the ball where
+// that is less. A random point of the ball moves a linear function by 1/sqrt(n) of what the best one does.
+std::vector<double> layer_scales(const AttackTask& task) {
+  const Network* network = task.model.network();
+  if (network == nullptr || !piecewise_linear(*network)) return {};
+  const at::NoGradGuard no_graph;
+  const at::Tensor& rows = task.reference.defined() ? task.reference : task.samples.inputs;
+  const at::Tensor inputs = rows.slice(0, 0, kReference).to(task.samples.inputs.options());
+  const at::Tensor ids = at::arange(inputs.size(0), at::kLong);
+  const at::Tensor moved = draw_points(task.threat, inputs, ids, derived_seed(task.seed, "gauntlet.scales"), /*on_sphere=*/true);
+  const double reach = std::sqrt(static_cast<double>(inputs[0].numel()));
+  const std::vector<at::Tensor> here = pre_activations(*network, inputs), there = pre_activations(*network, moved);
+  std::vector<double> scales;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const double spread = here[i].std(/*unbiased=*/false).item<double>();
+    const double change = reach * (there[i] - here[i]).square().mean().sqrt().item<double>();
+    scales.push_back(std::max(std::min(spread, change), 1e-6 * std::max(spread, 1e-6)));
+  }
+  return scales;
+}
+
+at::Tensor mask_of(const AttackTask& task, const Explanation& clean, std::int64_t k, std::int64_t radius) {
+  const Neighborhood neighborhood(*task.samples.schema, radius);
+  FeatureSet set;
+  const at::Tensor mask = weigh_features(task.samples.layout(), clean.maps, [&](auto map, auto row) {
+    const MapView view{map, *task.samples.schema};
+    neighborhood.reset(set);
+    for (const std::int64_t i : task.metric.top_count() ? task.metric.top_set(view) : top_k_set(map, k)) set.add(i);
+    if (radius > 0) neighborhood.grow(set);
+    for (const std::int64_t i : set.members()) row[static_cast<std::size_t>(i)] = 1;
+  });
+  return mask.to(clean.maps.options());
+}
+
+bool is_small(const AttackTask& task) {
+  return task.samples.layout().features() <= kSmall;
+}
+
+bool is_costly(const AttackTask& task) {
+  return task.explainer.evaluations(*task.samples.schema) >= kCostly && !is_small(task);
+}
+
+bool has_gradients(const AttackTask& task) {
+  return task.explainer.is_differentiable() && task.model.capabilities().double_backward;
+}
+
+std::int64_t attacked_top(const AttackTask& task) {
+  return task.metric.top_count().value_or(std::max<std::int64_t>(1, task.samples.layout().features() / 4));
+}
+
+}  // namespace
+
+AttackState::AttackState(const AttackTask& the_task, Ledger& the_ledger, const Explanation& the_clean, double the_effort,
+                         bool noise)
+    : task(the_task),
+      ledger(the_ledger),
+      clean(the_clean),
+      effort(the_effort * (has_gradients(the_task) && is_costly(the_task) ? 0.5 : 1)),
+      fresh_noise(noise),
+      aim(the_task.metric.aim()),
+      features(the_task.samples.layout().features()),
+      k(attacked_top(the_task)),
+      gradients(has_gradients(the_task)),
+      blind(!gradients || the_task.model.network() == nullptr),
+      small(is_small(the_task)),
+      top(mask_of(the_task, the_clean, k, 0)),
+      near(aim.radius > 0 ? mask_of(the_task, the_clean, k, aim.radius) : top),
+      scales_(gradients ? layer_scales(the_task) : std::vector<double>{}) {}
+
+Ledger::Owners AttackState::rows(std::int64_t times) const {
+  const Ledger::Owners running = ledger.running();
+  Ledger::Owners result;
+  for (std::int64_t i = 0; i < times; ++i) result.insert(result.end(), running.begin(), running.end());
+  return result;
+}
+
+std::int64_t AttackState::scaled(std::int64_t standard) const {
+  return std::max<std::int64_t>(1, std::llround(effort * static_cast<double>(standard)));
+}
+
+std::int64_t AttackState::searched_points() const {
+  const std::int64_t passes = task.explainer.evaluations(*task.samples.schema);
+  return scaled(small ? std::max(kSmallPasses / passes, kSmallFewest)
+                      : std::clamp(kLargePasses / passes, kLargeFewest, kLargeMost));
+}
+
+at::Tensor AttackState::rows_of(const at::Tensor& tensor, const Ledger::Owners& owners) {
+  return tensor.index_select(0, at::tensor(at::ArrayRef<std::int64_t>(owners), at::kLong).to(tensor.device()));
+}
+
+// Rows of one sample come one block of all running samples after the other, each block with a seed of its own.
+at::Tensor AttackState::anywhere(const at::Tensor& origin, const at::Tensor& ids, std::int64_t number) const {
+  const std::int64_t running = static_cast<std::int64_t>(ledger.running().size());
+  std::vector<at::Tensor> parts;
+  ThreatModel relaxed = task.threat;
+  relaxed.valid.reset();  // walks start in the space between valid rows
+  for (std::int64_t begin = 0; begin < origin.size(0); begin += running) {
+    const std::uint64_t seed =
+        derived_seed(task.seed, "gauntlet.start", static_cast<std::uint64_t>(number * 1000 + begin / running));
+    const at::Tensor from = origin.slice(0, begin, begin + running), names = ids.slice(0, begin, begin + running);
+    if (task.threat.norm == Norm::kLinf) {
+      parts.push_back(relaxed.project(from + task.threat.epsilon * draw_signs(from, names, seed), from));
+    } else {
+      parts.push_back(draw_points(relaxed, from, names, seed, /*on_sphere=*/false));
+    }
+  }
+  return at::cat(parts);
+}
+
+at::Tensor AttackState::starts(const Ledger::Owners& owners, const WalkPlan& plan) const {
+  const at::Tensor best = rows_of(ledger.best_points(), owners);
+  if (plan.start == WalkPlan::Start::kBest) return best;
+  const at::Tensor origin = rows_of(task.samples.inputs, owners);
+  const at::Tensor start = anywhere(origin, rows_of(task.samples.ids, owners).cpu(), plan.number);
+  if (plan.start == WalkPlan::Start::kAnywhere) return start;
+  return task.threat.project(best + kAround * (start - origin), origin);
+}
+
+at::Tensor AttackState::uniform(const Ledger::Owners& owners, const char* purpose, std::int64_t walk) const {
+  const at::Tensor ids = rows_of(task.samples.ids, owners).cpu();
+  const std::int64_t running = static_cast<std::int64_t>(ledger.running().size());
+  std::vector<at::Tensor> parts;
+  for (std::int64_t begin = 0; begin < ids.size(0); begin += running) {
+    const std::uint64_t seed = derived_seed(task.seed, purpose, static_cast<std::uint64_t>(walk * 1000 + begin / running));
+    parts.push_back(random_uniform({features}, ids.slice(0, begin, begin + running), seed, purpose));
+  }
+  return at::cat(parts).to(clean.maps.options());
+}
+
+std::function<Rule(std::int64_t)> AttackState::surrogate(const WalkPlan& plan) const {
+  if (scales_.empty()) return {};
+  return [this, plan](std::int64_t step) {
+    const double way = plan.steps > 1 ? static_cast<double>(step) / static_cast<double>(plan.steps - 1) : 1;
+    Rule rule;
+    for (const double scale : scales_) {
+      rule.softplus_beta.push_back(plan.from * std::pow(plan.to / plan.from, way) / scale);
+    }
+    return rule;
+  };
+}
+
+void AttackState::judge(const at::Tensor& points, const Ledger::Owners& owners) {
+  ExplainTask point = explain_at(task, task.threat.admit(points, rows_of(task.samples.inputs, owners)));
+  point.samples.targets = rows_of(task.samples.targets, owners);
+  point.samples.ids = rows_of(task.samples.ids, owners);
+  ledger.charge(task.explainer.evaluations(*task.samples.schema), owners);
+  ledger.record(point.samples.inputs, task.explainer.attribute(point), owners);
+}
+
+std::vector<double> AttackState::harm() const {
+  std::vector<double> result = ledger.values();
+  const double sign = task.metric.direction() == Direction::kHigherIsMoreAlike ? 1 : -1;
+  for (double& value : result) value = std::isnan(value) ? std::numeric_limits<double>::infinity() : sign * value;
+  return result;
+}
+
+void AttackState::walk_down(Descent& descent, const Ledger::Owners& owners, const WalkPlan& plan) {
+  const bool small_steps = plan.start == WalkPlan::Start::kBest;
+  const double first = small_steps ? kFirstSmallStep : task.threat.norm == Norm::kLinf ? kFirstCornerStep : kFirstStep;
+  const WalkRules rules{.steps = plan.steps,
+                        .first_step = task.threat.epsilon * first,
+                        .last_step = task.threat.epsilon * kLastStep,
+                        .momentum = kMomentum,
+                        .surrogate = surrogate(plan),
+                        .fresh_noise = fresh_noise,
+                        .hinge = small_steps ? kSmallHinge : kHinge,
+                        .repair = kRepair};
+  holdfast::walk(task, ledger, descent, rules, Walkers::of(task, owners, starts(owners, plan)));
+}
+
+}  // namespace holdfast::gauntlet

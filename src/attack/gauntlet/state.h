@@ -1,0 +1,80 @@
+// Where the components of gauntlet meet: one task, one ledger that keeps the worst preserved point of every sample, and what
+// all of them need to know about the clean samples and the model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "../ledger.h"
+#include "../walk.h"
+
+namespace holdfast::gauntlet {
+
+class AttackState {
+ public:
+  // `clean` is the explanation at task.samples.inputs, signs kept. `effort` multiplies the work: 1 is standard. `fresh_noise`:
+  // see WalkRules.
+  AttackState(const AttackTask& task, Ledger& ledger, const Explanation& clean, double effort, bool fresh_noise = false);
+
+  const AttackTask& task;
+  Ledger& ledger;
+  const Explanation& clean;
+  const double effort;
+  const bool fresh_noise;
+  const Aim aim;
+  const std::int64_t features;
+  const std::int64_t k;  // size of the top that is attacked; a quarter of the features for metrics of whole maps
+  // Whether a walk can follow gradients of the explanation; and whether there are none or they may be of no use, because kinks
+  // of layers that are not known cannot be smoothed: then searches are what is left.
+  const bool gradients, blind;
+  // Whether samples are small: then many short walks are worth more than a few long ones.
+  const bool small;
+  // [B, features] in the maps' type: 1 on the clean top set; 1 on it and all within the metric's radius of it.
+  at::Tensor top, near;
+
+  // The samples that are not broken yet, `times` over.
+  Ledger::Owners rows(std::int64_t times = 1) const;
+  // How often something is done that is done `standard` times at standard effort; at least once.
+  std::int64_t scaled(std::int64_t standard) const;
+  // Points that searches judge where walks are blind: together they cost what walks do.
+  std::int64_t searched_points() const;
+  // Rows of a tensor [B, ...].
+  static at::Tensor rows_of(const at::Tensor& tensor, const Ledger::Owners& owners);
+  // Uniform numbers in [0, 1), [rows, features], keyed by sample and position among its rows.
+  at::Tensor uniform(const Ledger::Owners& owners, const char* purpose, std::int64_t walk) const;
+
+  // Whether directions come with softplus in place of every kink: not where the model has none, or its layers are not known.
+  bool has_surrogate() const { return !scales_.empty(); }
+
+  // Explains admitted points, records them, and charges for it.
+  void judge(const at::Tensor& points, const Ledger::Owners& owners);
+  // Of the rows judged last: the metric turned so that lower is worse for the defender; infinite where nothing counts.
+  std::vector<double> harm() const;
+
+  // How rows walk.
+  struct WalkPlan {
+    enum class Start {
+      kAnywhere,    // uniform in the ball; linf: a corner of it
+      kAroundBest,  // the best point so far, moved by half of such a way
+      kBest,        // the best point so far, by small steps
+    };
+    std::int64_t number = 0, steps = 0;  // `number` tells walks apart
+    double from = 0, to = 0;             // sharpness of the surrogate at the first and the last step, of a layer's scale
+    Start start = Start::kAnywhere;
+  };
+  // Walks the rows down `descent`.
+  void walk_down(Descent& descent, const Ledger::Owners& owners, const WalkPlan& plan);
+
+ private:
+  at::Tensor starts(const Ledger::Owners& owners, const WalkPlan& plan) const;
+  at::Tensor anywhere(const at::Tensor& origin, const at::Tensor& ids, std::int64_t number) const;
+  std::function<Rule(std::int64_t)> surrogate(const WalkPlan& plan) const;
+
+  std::vector<double> scales_;  // of each activation's input, over the reference rows and within the ball
+};
+
+}  // namespace holdfast::gauntlet

@@ -1,0 +1,156 @@
+#include <chrono>
+
+#include "files.h"
+#include "holdfast/core/clock.h"
+#include "holdfast/core/files.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/experiment/run_folder.h"
+
+namespace holdfast {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Runs the cells of an audit one after the other and gathers what the run's files say of them.
+class Audit {
+ public:
+  Audit(const AuditPlan& plan, std::string folder)
+      : plan_(plan), folder_(std::move(folder)), grid_({.tiles = plan.tiles, .folder = folder_}), stages_(plan.stages) {
+    for (const AuditModel& model : plan.models) {
+      const AuditData& data = plan.data.at(model.data);
+      const Subject subject{data.name, model.name, model.model, data.samples};
+      for (Cell& cell : make_cells(subject, data.trial, plan.seed)) cells_.push_back(std::move(cell));
+      for (MeasureCell& cell : make_measure_cells(subject, data.trial, plan.seed)) measure_cells_.push_back(std::move(cell));
+    }
+  }
+
+  void run() {
+    for (const AuditModel& model : plan_.models) {
+      const AuditData& data = plan_.data[model.data];
+      models_.push_back(model_json(model, data, predict(*model.model, data.samples.inputs, data.samples.layout(), plan_.tiles)));
+    }
+    std::int64_t total = 0;
+    for (const Cell& cell : cells_) total += cell.subject.samples.count();
+    for (const MeasureCell& cell : measure_cells_) total += cell.subject.samples.count();
+    Progress progress("audit", total, "samples");
+    for (std::size_t index = 0; index < cells_.size(); ++index) run_cell_at(index, progress);
+    for (std::size_t index = 0; index < measure_cells_.size(); ++index) run_measure_at(index, progress);
+  }
+
+  Json results() const {
+    Json rows = rows_;
+    const std::vector<std::optional<std::string>> beaten = beaten_by(summaries_);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i]["beaten_by"] = beaten[i] ? Json(*beaten[i]) : Json();
+    Json measures = Json::array();
+    for (const MeasureRow& row : measured_) measures.push_back(measure_row_json(row));
+    return {{"kind", "audit"},
+            {"title", plan_.title},
+            {"models", models_},
+            {"rows", rows},
+            {"measures", measures},
+            {"comparisons", comparisons_json(summaries_, measured_, plan_.seed)},
+            {"correlations", correlations_json(summaries_, measured_, plan_.seed)},
+            {"gates", check_gates(plan_.gates, rows, measures)}};
+  }
+
+  const std::string& samples() const { return samples_; }
+  // measures.csv; empty when nothing was measured.
+  std::string measures() const {
+    std::string text = measured_.empty() ? "" : measures_header();
+    for (const MeasureRow& row : measured_) text += measure_lines(row);
+    return text;
+  }
+  // Seconds of everything that was done, before the grid and by it.
+  const std::vector<std::pair<std::string, double>>& stages() const { return stages_; }
+  // Seconds of the components of ensembles: [{"row", "name", "seconds"}].
+  const Json& component_times() const { return times_; }
+
+ private:
+  void run_cell_at(std::size_t index, Progress& progress) {
+    const Cell& cell = cells_[index];
+    const std::string what = fmt::format("{} {}", cell.explainer->name(), cell.attack->name());
+    progress.note(fmt::format("{} {}", cell.subject.model_name, what));
+    const Clock::time_point start = Clock::now();
+    const Row row = grid_.run(cell, &progress);
+    const std::string arrays = fmt::format("arrays/{:04}", index);
+    rows_.push_back(row_json(row, arrays));
+    summaries_.push_back(summarise(row));
+    samples_ += sample_lines(row);
+    write_arrays(folder_ + "/" + arrays, row, plan_.keep_arrays ? cell.subject.samples.count() : plan_.worst);
+    for (const ComponentCost& component : row.result.components)
+      times_.push_back({{"row", index}, {"name", component.name}, {"seconds", component.seconds}});
+    stages_.emplace_back(fmt::format("{}: {} {}, {} {:g}", cell.subject.model_name, what, cell.metric->name(),
+                                     to_string(cell.threat.norm), cell.threat.epsilon),
+                         seconds_since(start));
+  }
+
+  void run_measure_at(std::size_t index, Progress& progress) {
+    const MeasureCell& cell = measure_cells_[index];
+    progress.note(fmt::format("{} {}", cell.subject.model_name, cell.measure->name()));
+    const Clock::time_point start = Clock::now();
+    measured_.push_back(run_measure(cell, plan_.tiles, tile_folder(folder_, cells_.size() + index), &progress));
+    stages_.emplace_back(fmt::format("{}: {} {}", cell.subject.model_name, cell.explainer_name(), cell.measure->name()),
+                         seconds_since(start));
+  }
+
+  const AuditPlan& plan_;
+  const std::string folder_;
+  Grid grid_;
+  std::vector<Cell> cells_;
+  std::vector<MeasureCell> measure_cells_;
+  std::vector<RowSummary> summaries_;
+  std::vector<MeasureRow> measured_;
+  Json models_ = Json::array(), rows_ = Json::array(), times_ = Json::array();
+  std::string samples_ = samples_header();
+  std::vector<std::pair<std::string, double>> stages_;
+};
+
+Json data_json(const AuditData& data) {
+  Json excluded = Json::array();
+  for (const auto& [reason, count] : data.excluded) excluded.push_back({{"reason", reason}, {"count", count}});
+  return {{"name", data.name},
+          {"samples", data.samples.count()},
+          {"excluded", excluded},
+          {"schema", to_json(*data.samples.schema)},
+          {"notes", data.notes}};
+}
+
+Json manifest_json(const AuditPlan& plan, const Audit& audit, const std::string& started, double seconds) {
+  const std::string device = plan.models.empty() ? "cpu" : plan.models.front().model->device().str();
+  Json json = machine_facts(plan.tiles.threads, device);
+  json["kind"] = "audit";
+  json["title"] = plan.title;
+  json["command"] = plan.command;
+  json["identity"] = plan.identity;
+  json["seed"] = plan.seed;
+  json["tile"] = Json::object();
+  for (const AuditData& data : plan.data)
+    json["tile"][data.name] = plan.tiles.size > 0 ? plan.tiles.size : default_tile(data.samples.layout());
+  json["started"] = started;
+  json["seconds"] = seconds;
+  json["stages"] = Json::array();
+  for (const auto& [name, duration] : audit.stages()) json["stages"].push_back({{"name", name}, {"seconds", duration}});
+  json["datasets"] = Json::array();
+  for (const AuditData& data : plan.data) json["datasets"].push_back(data_json(data));
+  json["notes"] = Json::array();
+  json["components"] = audit.component_times();
+  return json;
+}
+
+}  // namespace
+
+Json run_audit(const AuditPlan& plan, const std::string& folder) {
+  const std::string started = utc_now();
+  const Clock::time_point start = Clock::now();
+  Audit audit(plan, folder);
+  audit.run();
+  Json results = audit.results();
+  write_atomic(folder + "/samples.csv", audit.samples());
+  if (const std::string measures = audit.measures(); !measures.empty()) write_atomic(folder + "/measures.csv", measures);
+  write_json(folder + "/results.json", results);
+  write_json(folder + "/manifest.json", manifest_json(plan, audit, started, seconds_since(start)));
+  remove_tiles(folder);
+  return results;
+}
+
+}  // namespace holdfast

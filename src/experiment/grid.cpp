@@ -1,0 +1,193 @@
+#include "holdfast/experiment/grid.h"
+
+#include <algorithm>
+#include <set>
+
+#include "holdfast/core/method.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/experiment/cell_facts.h"
+#include "holdfast/experiment/measure_all.h"
+#include "holdfast/experiment/run_folder.h"
+#include "samples.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::int64_t kMostPoints = 300, kFewestPoints = 10;
+// Samples with at most so many features and explanations of fewer passes are cheap.
+constexpr std::int64_t kCheapFeatures = 256, kManyPasses = 10;
+
+// Canonical calls, each once: top_k and top_k(k=8) are one metric.
+template <class Product>
+std::vector<std::string> distinct(const Registry<Product>& registry, const std::vector<std::string>& calls) {
+  std::vector<std::string> names;
+  for (const std::string& call : calls) {
+    std::string name = registry.make(call)->name();
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// What cells share whose clean maps are compared by one metric.
+std::string maps_key(const Cell& cell) {
+  return cell.subject.model_name + '\n' + cell.subject.dataset + '\n' + cell.explainer->name() + '\n' + cell.metric->name();
+}
+
+RandomPoints run_random_points(const Cell& cell, const std::string& call, const TileOptions& tiles, const TileStore* store) {
+  const std::unique_ptr<Attack> random = attacks().make(call);
+  AttackTask task = cell.task();
+  task.select = Select::kWorst;
+  task.trace = false;
+  const CellResult result = run_cell(*random, task, tiles, /*progress=*/nullptr, store);
+  std::vector<double> values;
+  for (const SampleOutcome& sample : result.samples) values.push_back(sample.value);
+  const auto [low, high] = std::minmax({cell.metric->floor(), cell.metric->perfect()});
+  return {.attack = random->name(),
+          .samples = attacks().options(call).integer("samples"),
+          .value = mean_interval(values, cell.seed, low, high)};
+}
+
+std::optional<TileStore> store_in(const std::string& folder) {
+  return folder.empty() ? std::nullopt : std::optional<TileStore>(folder);
+}
+
+}  // namespace
+
+void check_samples(const std::string& name, const Samples& samples, const Trial& trial) {
+  for (const std::string& metric : trial.metrics) metrics().make(metric)->check(*samples.schema);
+  const auto& box = trial.threat.box;
+  if (!box) return;
+  const at::Tensor outside = ((samples.inputs < box->first) | (samples.inputs > box->second)).flatten(1).any(1);
+  if (!outside.any().item<bool>()) return;
+  const std::int64_t first = outside.to(at::kInt).argmax().item<std::int64_t>();
+  const at::Tensor sample = samples.inputs[first];
+  const double low = sample.min().item<double>();
+  input_error("{}: sample {} has value {:g}, outside the box {:g},{:g}", name, first,
+              low < box->first ? low : sample.max().item<double>(), box->first, box->second);
+}
+
+AttackTask Cell::task(const at::Tensor& start) const {
+  return {.model = *subject.model,
+          .explainer = *explainer,
+          .metric = *metric,
+          .threat = threat,
+          .samples = subject.samples,
+          .seed = seed,
+          .start = start,
+          .select = select,
+          .trace = trace};
+}
+
+std::vector<Cell> make_cells(const Subject& subject, const Trial& trial, std::uint64_t seed, bool trace) {
+  std::vector<Cell> cells;
+  for (const std::string& explainer : distinct(explainers(), trial.explainers)) {
+    for (const std::string& metric : distinct(metrics(), trial.metrics)) {
+      for (const std::string& attack : distinct(attacks(), trial.attacks)) {
+        for (const double epsilon : trial.threat.epsilons) {
+          cells.push_back({.subject = subject,
+                           .explainer = explainers().make(explainer),
+                           .attack = attacks().make(attack),
+                           .metric = metrics().make(metric),
+                           .threat = ThreatModel::make(trial.threat, *subject.samples.schema, epsilon),
+                           .seed = seed,
+                           .select = trial.select,
+                           .trace = trace,
+                           .starts_from_previous = epsilon != trial.threat.epsilons.front()});
+          check_cell(*cells.back().attack, cells.back().task());
+        }
+      }
+    }
+  }
+  return cells;
+}
+
+std::optional<std::string> random_points_call(const Cell& cell, const CellResult& found) {
+  if (parse_method_call(cell.attack->name()).name == "random") return std::nullopt;
+  const Schema& schema = *cell.subject.samples.schema;
+  const std::int64_t passes = cell.explainer->evaluations(schema);
+  std::int64_t points = kMostPoints;
+  if (schema.layout.features() > kCheapFeatures || passes >= kManyPasses) {
+    std::int64_t spent = 0;
+    for (const SampleOutcome& sample : found.samples) spent = std::max(spent, sample.evaluations);
+    points = std::clamp(spent / (10 * passes), kFewestPoints, kMostPoints);
+  }
+  return fmt::format("random(samples={},from=sphere)", points);
+}
+
+bool RandomPoints::beat(double mean, Direction direction) const {
+  return direction == Direction::kHigherIsMoreAlike ? value.mean < mean : value.mean > mean;
+}
+
+Json to_json(const RandomPoints& random) {
+  return {{"attack", random.attack},
+          {"samples", random.samples},
+          {"mean", random.value.mean},
+          {"low", random.value.low},
+          {"high", random.value.high}};
+}
+
+Assessment assess_row(const Row& row, const Metric& metric) {
+  const Levels levels = compute_levels(metric, row.clean, to_vector(row.result.targets), {.seed = row.cell.seed});
+  return assess(metric, row.clean, row.perturbed, levels, row.cell.seed);
+}
+
+Row Grid::run(const Cell& cell, Progress* progress) {
+  const std::string store_folder = options_.folder.empty() ? "" : tile_folder(options_.folder, done_++);
+  Row row{.cell = cell};
+  const std::optional<TileStore> store = store_in(store_folder);
+  row.result = run_cell(*cell.attack, cell.task(cell.starts_from_previous ? found_before_ : at::Tensor()), options_.tiles,
+                        progress, store ? &*store : nullptr);
+  found_before_ = row.result.perturbed;
+  warn_of_no_gradient(row.result, cell.attack->name());
+  if (options_.random_points) row.random = random_points(cell, row.result, store_folder);
+
+  const Schema& schema = *cell.subject.samples.schema;
+  row.clean = fold_maps(row.result.original_maps, schema);
+  row.perturbed = fold_maps(row.result.perturbed_maps, schema);
+  // Clean maps do not depend on the attack: neither do their levels.
+  const std::string key = maps_key(cell);
+  auto known = levels_.find(key);
+  if (known == levels_.end()) {
+    known =
+        levels_.emplace(key, compute_levels(*cell.metric, row.clean, to_vector(row.result.targets), {.seed = cell.seed})).first;
+  }
+  row.levels = known->second;
+  row.assessment = assess(*cell.metric, row.clean, row.perturbed, row.levels, cell.seed);
+  warn_of_ties(row.assessment);
+  return row;
+}
+
+// Attacks on one subject share them where they cost the same.
+std::optional<RandomPoints> Grid::random_points(const Cell& cell, const CellResult& result, const std::string& store_folder) {
+  const std::optional<std::string> call = random_points_call(cell, result);
+  if (!call) return std::nullopt;
+  const std::string key = maps_key(cell) + '\n' + to_json(cell.threat).dump() + '\n' + *call;
+  const auto known = random_.find(key);
+  if (known != random_.end()) return known->second;
+  const std::optional<TileStore> store = store_in(store_folder.empty() ? "" : store_folder + "/random");
+  return random_.emplace(key, run_random_points(cell, *call, options_.tiles, store ? &*store : nullptr)).first->second;
+}
+
+MeasureTask MeasureCell::task() const {
+  return {.model = *subject.model, .explainer = *explainer, .samples = subject.samples, .seed = seed, .epsilon = epsilon};
+}
+
+std::vector<MeasureCell> make_measure_cells(const Subject& subject, const Trial& trial, std::uint64_t seed) {
+  std::vector<MeasureCell> cells;
+  std::set<std::string> seen;
+  for (const std::string& explainer : trial.explainers) {
+    for (const std::string& call : trial.measures) {
+      MeasureCell cell{.subject = subject,
+                       .explainer = explainers().make(explainer),
+                       .measure = measures().make(call),
+                       .seed = seed,
+                       .epsilon = trial.threat.epsilons.back()};
+      if (!seen.insert(cell.explainer_name() + '\n' + cell.measure->name()).second) continue;
+      check_measure(*cell.measure, cell.task());
+      cells.push_back(std::move(cell));
+    }
+  }
+  return cells;
+}
+
+}  // namespace holdfast
