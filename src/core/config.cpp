@@ -17,7 +17,7 @@ namespace holdfast {
 
 // A table as the program asked for it: the keys it named, what it got, and the file's table beside it.
 struct ConfigNode {
-  struct Asked {
+  struct KeyRequest {
     std::string key;
     enum As { kOnlyWhether, kValue, kTable, kTables };
     As as;
@@ -29,30 +29,30 @@ struct ConfigNode {
 
   const toml::node* find(const std::string& key) const { return table == nullptr ? nullptr : table->get(key); }
 
-  const Asked* asked_for(const std::string& key) const {
-    const auto found = std::find_if(asked.begin(), asked.end(), [&](const Asked& entry) { return entry.key == key; });
+  const KeyRequest* asked_for(const std::string& key) const {
+    const auto found = std::find_if(asked.begin(), asked.end(), [&](const KeyRequest& entry) { return entry.key == key; });
     return found == asked.end() ? nullptr : &*found;
   }
 
   // The entry of a key, made when it is asked for the first time. A key has one type in a program.
-  Asked& ask(const std::string& key, Asked::As as) {
-    if (auto* known = const_cast<Asked*>(asked_for(key))) {
-      HOLDFAST_CHECK(known->as == as || known->as == Asked::kOnlyWhether || as == Asked::kOnlyWhether);
-      if (known->as == Asked::kOnlyWhether) known->as = as;
+  KeyRequest& ask(const std::string& key, KeyRequest::As as) {
+    if (auto* known = const_cast<KeyRequest*>(asked_for(key))) {
+      HOLDFAST_CHECK(known->as == as || known->as == KeyRequest::kOnlyWhether || as == KeyRequest::kOnlyWhether);
+      if (known->as == KeyRequest::kOnlyWhether) known->as = as;
       return *known;
     }
-    return asked.emplace_back(Asked{key, as});
+    return asked.emplace_back(KeyRequest{key, as});
   }
 
   std::vector<std::string> known_keys() const {
     std::vector<std::string> keys;
-    for (const Asked& entry : asked) keys.push_back(entry.key);
+    for (const KeyRequest& entry : asked) keys.push_back(entry.key);
     return keys;
   }
 
   std::string path;                    // "attack", "models.1"; empty for the root
   const toml::table* table = nullptr;  // null when the file has no such table
-  std::vector<Asked> asked;            // in the order of asking
+  std::vector<KeyRequest> asked;       // in the order of asking
 };
 
 struct Config::State {
@@ -78,7 +78,7 @@ std::string place_of(const toml::node* node, const std::string& file) {
   return source == file ? fmt::format("{}:{}", file, node->source().begin.line) : source;
 }
 
-// What the node holds, for messages: 'abc', 7, an array.
+// Says what the node holds, for messages: 'abc', 7, an array.
 std::string shown(const toml::node& node) {
   if (const auto* text = node.as_string()) return fmt::format("'{}'", text->get());
   if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
@@ -147,7 +147,7 @@ template <class Value>
 Value get_one(ConfigNode& node, const std::string& key, const std::optional<Value>& fallback, const char* type,
               const OptionRange& range, const std::string& where, const std::string& file) {
   const toml::node* found = node.find(key);
-  auto& asked = node.ask(key, ConfigNode::Asked::kValue);
+  auto& asked = node.ask(key, ConfigNode::KeyRequest::kValue);
   if (found == nullptr && !fallback) missing(node, key, file);
   Value value = found == nullptr ? *fallback : checked<Value>(*found, type, range, where);
   asked.value = value;
@@ -159,7 +159,7 @@ template <class Value>
 std::vector<Value> get_many(ConfigNode& node, const std::string& key, const std::optional<std::vector<Value>>& fallback,
                             const char* type, const OptionRange& range, const std::string& where, const std::string& file) {
   const toml::node* found = node.find(key);
-  auto& asked = node.ask(key, ConfigNode::Asked::kValue);
+  auto& asked = node.ask(key, ConfigNode::KeyRequest::kValue);
   if (found == nullptr && !fallback) missing(node, key, file);
   std::vector<Value> values;
   if (found == nullptr) {
@@ -175,13 +175,13 @@ std::vector<Value> get_many(ConfigNode& node, const std::string& key, const std:
   return values;
 }
 
-struct Unknown {
+struct UnknownKey {
   const toml::node* node;
   std::string path;
   std::string hint;
 };
 
-void collect_unknown(const ConfigNode& node, std::vector<Unknown>& unknown) {
+void collect_unknown(const ConfigNode& node, std::vector<UnknownKey>& unknown) {
   if (node.table == nullptr) return;
   for (const auto& [key, value] : *node.table) {
     const std::string name(key.str());
@@ -197,9 +197,9 @@ void collect_unknown(const ConfigNode& node, std::vector<Unknown>& unknown) {
 Json resolve(const ConfigNode& node) {
   Json result = Json::object();
   for (const auto& entry : node.asked) {
-    if (entry.as == ConfigNode::Asked::kValue) result[entry.key] = entry.value;
-    if (entry.as == ConfigNode::Asked::kTable) result[entry.key] = resolve(*entry.children.front());
-    if (entry.as == ConfigNode::Asked::kTables) {
+    if (entry.as == ConfigNode::KeyRequest::kValue) result[entry.key] = entry.value;
+    if (entry.as == ConfigNode::KeyRequest::kTable) result[entry.key] = resolve(*entry.children.front());
+    if (entry.as == ConfigNode::KeyRequest::kTables) {
       result[entry.key] = Json::array();
       for (const auto& child : entry.children) result[entry.key].push_back(resolve(*child));
     }
@@ -234,11 +234,11 @@ ConfigTable Config::root() const {
 }
 
 void Config::finish() const {
-  std::vector<Unknown> unknown;
+  std::vector<UnknownKey> unknown;
   collect_unknown(state_->root, unknown);
   if (unknown.empty()) return;
-  const auto line = [](const Unknown& entry) { return entry.node->source().begin.line; };
-  const Unknown& first =
+  const auto line = [](const UnknownKey& entry) { return entry.node->source().begin.line; };
+  const UnknownKey& first =
       *std::min_element(unknown.begin(), unknown.end(), [&](const auto& a, const auto& b) { return line(a) < line(b); });
   usage_error("{}: unknown key {}{}", place_of(first.node, state_->file), first.path, first.hint);
 }
@@ -268,7 +268,7 @@ void ConfigTable::only(const std::vector<std::string>& keys) const {
 }
 
 bool ConfigTable::has(const std::string& key) const {
-  node_->ask(key, ConfigNode::Asked::kOnlyWhether);
+  node_->ask(key, ConfigNode::KeyRequest::kOnlyWhether);
   return node_->find(key) != nullptr;
 }
 
@@ -302,7 +302,7 @@ std::vector<double> ConfigTable::reals(const std::string& key, const std::option
 ConfigTable ConfigTable::table(const std::string& key) const {
   const toml::node* found = node_->find(key);
   if (found != nullptr && !found->is_table()) usage_error("{} must be a table, not {}", where(key), shown(*found));
-  auto& asked = node_->ask(key, ConfigNode::Asked::kTable);
+  auto& asked = node_->ask(key, ConfigNode::KeyRequest::kTable);
   if (asked.children.empty()) {
     asked.children.push_back(std::make_unique<ConfigNode>());
     asked.children.front()->path = node_->path_of(key);
@@ -315,7 +315,7 @@ std::vector<ConfigTable> ConfigTable::tables(const std::string& key) const {
   const toml::node* found = node_->find(key);
   if (found != nullptr && !found->is_array())
     usage_error("{} must be an array of tables, [[{}]], not {}", where(key), node_->path_of(key), shown(*found));
-  auto& asked = node_->ask(key, ConfigNode::Asked::kTables);
+  auto& asked = node_->ask(key, ConfigNode::KeyRequest::kTables);
   if (asked.children.empty() && found != nullptr) {
     for (const toml::node& element : *found->as_array()) {
       const std::string path = fmt::format("{}.{}", node_->path_of(key), asked.children.size());

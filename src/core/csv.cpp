@@ -30,7 +30,7 @@ class CsvReader {
     if (text_.starts_with(kByteOrderMark)) place_ = kByteOrderMark.size();
   }
 
-  // The next row that is not empty, or nothing at the end.
+  // Reads the next row that is not empty, or nothing at the end.
   std::optional<std::vector<std::string>> next_row() {
     while (place_ < text_.size()) {
       row_line_ = line_;
@@ -83,7 +83,7 @@ class CsvReader {
     return std::string(options_.trim ? trimmed(field) : field);
   }
 
-  // The rest of a field whose opening quote was taken.
+  // Reads the rest of a field whose opening quote was taken.
   std::string quoted_field() {
     const std::int64_t opened = line_;
     std::string field;

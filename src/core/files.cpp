@@ -54,7 +54,7 @@ Descriptor open_to_read(const std::string& path) {
   return file;
 }
 
-// Up to `size` bytes; 0 at the end of the file.
+// Reads up to `size` bytes; gives 0 at the end of the file.
 std::size_t read_some(const Descriptor& file, std::byte* into, std::size_t size, const std::string& path) {
   while (true) {
     const ssize_t got = ::read(file.get(), into, size);
@@ -122,7 +122,7 @@ int write_parts(const std::string& path, int flags, std::span<const std::span<co
   return file.close();
 }
 
-// SHA-256 of what is fed to it.
+// Computes the SHA-256 of what is fed to it.
 class Sha256 {
  public:
   Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {

@@ -34,7 +34,7 @@ std::uint32_t big_endian_32(std::span<const std::byte> bytes) {
   return value;
 }
 
-// From the file's big-endian order to the machine's.
+// Converts from the file's big-endian order to the machine's.
 void reverse_elements(std::vector<std::byte>& bytes, std::size_t element_size) {
   for (auto element = bytes.begin(); element != bytes.end(); element += static_cast<std::ptrdiff_t>(element_size)) {
     std::reverse(element, element + static_cast<std::ptrdiff_t>(element_size));

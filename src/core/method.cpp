@@ -69,7 +69,7 @@ const OptionSpec* find_spec(const MethodInfo& info, std::string_view name) {
   return nullptr;
 }
 
-// The first comma that is not inside parentheses.
+// Finds the first comma that is not inside parentheses.
 std::size_t find_comma(std::string_view text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -92,7 +92,7 @@ std::string written(const MethodCall& call) {
   return parts.empty() ? call.name : fmt::format("{}({})", call.name, fmt::join(parts, ","));
 }
 
-// Levenshtein distance.
+// Computes the Levenshtein distance.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;

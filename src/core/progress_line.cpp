@@ -32,7 +32,7 @@ std::string to_string(const ProgressLine& line) {
   };
 
   std::string text = line.what + ":";
-  // Rounded down: 100 % means all of it.
+  // The share is rounded down: 100 % means that all of it is done.
   if (line.total > 0)
     text += fmt::format(" {:.0f} %", std::floor(100.0 * static_cast<double>(line.done) / static_cast<double>(line.total)));
   text += " " + amount(line.done);

@@ -33,7 +33,7 @@ HOLDFAST_AVX2 inline __m256 all(float value) {
   return _mm256_set1_ps(value);
 }
 
-// c[0] x^(n-1) + ... + c[n-1].
+// Computes c[0] x^(n-1) + ... + c[n-1].
 template <std::size_t n>
 HOLDFAST_AVX2 inline __m256 polynomial(__m256 x, const float (&c)[n]) {
   __m256 sum = all(c[0]);
@@ -45,7 +45,7 @@ HOLDFAST_AVX2 inline __m256 uniforms(__m256i words) {
   return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_srli_epi32(words, 8)), all(0x1p-24F));
 }
 
-// Of normal numbers in (0, 1].
+// Computes the logarithm of normal numbers in (0, 1].
 HOLDFAST_AVX2 inline __m256 logarithm(__m256 x) {
   const __m256i bits = _mm256_castps_si256(x);
   __m256 exponent = _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_srli_epi32(bits, 23), _mm256_set1_epi32(126)));
@@ -72,7 +72,7 @@ struct Turn {
   __m256 cosine, sine;
 };
 
-// Of 2 pi u: the nearest quarter turn is taken off exactly, and its effect put back by swapping and signs.
+// Computes sine and cosine of 2 pi u. The nearest quarter turn is taken off exactly; swaps and signs put its effect back.
 HOLDFAST_AVX2 inline Turn turn(__m256 u) {
   const __m256 quarters = _mm256_mul_ps(u, all(4));
   const __m256i nearest = _mm256_cvtps_epi32(quarters);

@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-// Asked each time: standard error may be redirected.
+// This is asked each time, because standard error may be redirected.
 bool stderr_is_terminal();
 
 // Prints a whole line; a status line that is shown moves below it.

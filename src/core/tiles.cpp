@@ -42,7 +42,7 @@ class Queue {
     keep(tile.index, std::move(error));
   }
 
-  // For when all threads have ended.
+  // Call this when all threads have ended.
   void throw_what_went_wrong() const {
     if (error_) std::rethrow_exception(error_);
     if (next_ < count_) throw_if_interrupted();

@@ -1,32 +1,28 @@
-#include "builtin.h"
+// The list of datasets, one line each: the namespace of the dataset's file. `holdfast list` shows them in this order.
+#include "holdfast/core/method_list.h"
+#include "holdfast/data/dataset.h"
 
 namespace holdfast {
 
-const DatasetRegistry& datasets() {
-  static const DatasetRegistry registry = [] {
-    DatasetRegistry all("dataset");
-    add_adult(all);
-    add_bank(all);
-    add_compas(all);
-    add_breast_cancer(all);
-    add_german_credit(all);
-    add_adhd(all);
-    add_abide_ho111(all);
-    add_mnist(all);
-    add_fashion_mnist(all);
-    add_cifar10(all);
-    add_gtsrb(all);
-    add_flowers17(all);
-    add_imagenet_samples(all);
-    add_image_folder(all);
-    add_csv(all);
-    add_npy(all);
-    add_idx(all);
-    add_pairs(all);
-    add_synthetic(all);
-    return all;
-  }();
-  return registry;
-}
+#define HOLDFAST_DATASETS(METHOD)         \
+  METHOD(DatasetLoader, adult)            \
+  METHOD(DatasetLoader, bank)             \
+  METHOD(DatasetLoader, compas)           \
+  METHOD(DatasetLoader, breast_cancer)    \
+  METHOD(DatasetLoader, german_credit)    \
+  METHOD(DatasetLoader, adhd)             \
+  METHOD(DatasetLoader, abide_ho111)      \
+  METHOD(DatasetLoader, mnist)            \
+  METHOD(DatasetLoader, cifar10)          \
+  METHOD(DatasetLoader, gtsrb)            \
+  METHOD(DatasetLoader, flowers17)        \
+  METHOD(DatasetLoader, imagenet_samples) \
+  METHOD(DatasetLoader, image_folder)     \
+  METHOD(DatasetLoader, csv)              \
+  METHOD(DatasetLoader, arrays)           \
+  METHOD(DatasetLoader, pairs)            \
+  METHOD(DatasetLoader, synthetic)
+
+HOLDFAST_REGISTRY(DatasetLoader, datasets, "dataset", HOLDFAST_DATASETS)
 
 }  // namespace holdfast

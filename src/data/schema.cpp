@@ -45,7 +45,7 @@ class ObjectReader {
     return at(key).get<bool>();
   }
 
-  // Nothing when the key is absent.
+  // Gives nothing when the key is absent.
   std::optional<std::pair<double, double>> interval(const char* key) const {
     if (!has(key)) return std::nullopt;
     const Json& ends = at(key);

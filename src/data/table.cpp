@@ -25,7 +25,7 @@ bool is_whole(double number) {
   return number == std::floor(number) && std::abs(number) < 1e15;
 }
 
-// Encoded = (number - shift) / scale.
+// The encoded value is (number - shift) / scale.
 struct Affine {
   double shift = 0;
   double scale = 1;

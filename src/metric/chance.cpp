@@ -11,7 +11,7 @@
 namespace holdfast {
 namespace {
 
-// FNV-1a over the values' bits.
+// Hashes the bits of the values with FNV-1a.
 std::uint64_t key_of_map(std::span<const double> values) {
   std::uint64_t key = 0xCBF29CE484222325ULL;
   for (const double value : values) key = (key ^ std::bit_cast<std::uint64_t>(value)) * 0x100000001B3ULL;

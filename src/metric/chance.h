@@ -17,7 +17,7 @@ double chance_of_being_near(const FeatureSet& set, const Neighborhood& near, std
 // map's values. 16384/n orders, at least 4 and at most 512: small maps scatter more.
 double sampled_chance(const MapView& original, const std::function<double(std::span<const std::uint32_t> order)>& value);
 
-// The same for metrics of whole maps: value(map), the map being the original with its values in random order.
+// Does the same for metrics of whole maps: `value` is given the original with its values in random order.
 double sampled_chance_of_values(const MapView& original, const std::function<double(std::span<const double> map)>& value);
 
 }  // namespace holdfast

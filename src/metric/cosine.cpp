@@ -6,12 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "methods.h"
+#include "holdfast/metric/metric.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::cosine {
 
-const MethodInfo kCosineInfo{.name = "cosine", .summary = "cosine of the angle between the maps, 0 to 1"};
+const MethodInfo kInfo{.name = "cosine", .summary = "cosine of the angle between the maps, 0 to 1"};
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
@@ -53,10 +52,8 @@ class Cosine final : public Metric {
   }
 };
 
-}  // namespace
-
-void add_cosine(Registry<Metric>& registry) {
-  registry.add<Cosine>(kCosineInfo);
+void add_to(Registry<Metric>& registry) {
+  registry.add<Cosine>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cosine

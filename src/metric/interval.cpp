@@ -33,7 +33,7 @@ std::vector<double> resampled_means(const std::vector<double>& values, std::uint
   return means;
 }
 
-// Linear between the two nearest, as NumPy's default.
+// Interpolates linearly between the two nearest values, as NumPy does by default.
 double quantile(const std::vector<double>& sorted, double share) {
   const double position = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(position);

@@ -7,14 +7,13 @@
 #include <numeric>
 
 #include "chance.h"
-#include "methods.h"
+#include "holdfast/metric/metric.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::l2 {
 
-const MethodInfo kL2Info{.name = "l2",
-                         .summary = "Euclidean distance of the maps, each scaled to sum n; lower is more alike",
-                         .notes = "The chance level is sampled."};
+const MethodInfo kInfo{.name = "l2",
+                       .summary = "Euclidean distance of the maps, each scaled to sum n; lower is more alike",
+                       .notes = "The chance level is sampled."};
 
 // Divided before it is added, so that the sum of huge values stays finite.
 double mean_of(std::span<const double> values) {
@@ -51,10 +50,8 @@ class L2 final : public Metric {
   double floor() const override { return std::numeric_limits<double>::infinity(); }
 };
 
-}  // namespace
-
-void add_l2(Registry<Metric>& registry) {
-  registry.add<L2>(kL2Info);
+void add_to(Registry<Metric>& registry) {
+  registry.add<L2>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::l2

@@ -9,13 +9,11 @@
 
 #include "chance.h"
 #include "holdfast/metric/top_k.h"
-#include "methods.h"
 #include "set_metric.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::lens_distance_metric {
 
-const MethodInfo kLensDistanceInfo{
+const MethodInfo kInfo{
     .name = "lens_distance",
     .summary = "share of either top k that is not within w of the other, added; lower is more alike",
     .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
@@ -25,10 +23,10 @@ const MethodInfo kLensDistanceInfo{
                 {"beta", "", anything(), "weights of several w"},
                 {"form", "d", one_of({"d", "u"}), "d: windows of radius w; u: none, an upper bound that is a pseudometric"}}};
 
-// S \ N_w(T) and T \ N_w(S), counted.
-class OutOfReach {
+// Counts the members of S \ N_w(T) and of T \ N_w(S).
+class UnmatchedFeatures {
  public:
-  OutOfReach(const MapView& a, const MapView& b, std::int64_t k) : schema_(a.schema), k_(k) {
+  UnmatchedFeatures(const MapView& a, const MapView& b, std::int64_t k) : schema_(a.schema), k_(k) {
     const Neighborhood shape(schema_, 0);
     for (const auto& [set, map] : {std::pair{&a_, &a}, std::pair{&b_, &b}}) {
       shape.reset(*set);
@@ -54,7 +52,7 @@ class OutOfReach {
 double weighted(const MapView& a, const MapView& b, const LensWeights& weights, bool local) {
   double sum = 0;
   for (const auto& [k, alpha] : weights.k) {
-    const OutOfReach sets(a, b, k);
+    const UnmatchedFeatures sets(a, b, k);
     for (const auto& [w, beta] : weights.w) sum += alpha * beta * sets.share(local ? w : 0);
   }
   return sum;
@@ -105,7 +103,7 @@ std::vector<Weighted> parse_weighted(const Options& options, const char* sizes, 
   return result;
 }
 
-// k and w always, the others where they were changed.
+// The name has k and w always, the other options where they were changed.
 std::string name_of(const Options& options) {
   std::string name = fmt::format("lens_distance(k={},w={}", options.word("k"), options.word("w"));
   for (const char* option : {"alpha", "beta"}) {
@@ -156,18 +154,20 @@ class LensDistance final : public Metric {
   std::int64_t largest_k_ = 0;
 };
 
-}  // namespace
+void add_to(Registry<Metric>& registry) {
+  registry.add<LensDistance>(kInfo);
+}
+
+}  // namespace holdfast::lens_distance_metric
+
+namespace holdfast {
 
 double lens_distance(const MapView& a, const MapView& b, const LensWeights& weights) {
-  return weighted(a, b, weights, /*local=*/true);
+  return lens_distance_metric::weighted(a, b, weights, /*local=*/true);
 }
 
 double top_distance(const MapView& a, const MapView& b, const LensWeights& weights) {
-  return weighted(a, b, weights, /*local=*/false);
-}
-
-void add_lens_distance(Registry<Metric>& registry) {
-  registry.add<LensDistance>(kLensDistanceInfo);
+  return lens_distance_metric::weighted(a, b, weights, /*local=*/false);
 }
 
 }  // namespace holdfast

@@ -3,29 +3,21 @@
 // Kamath et al., "Rethinking Robustness of Model Attributions", AAAI 2024, section 3.
 // Differs from the authors' code: windows stop at the border instead of wrapping round it, and ties go to the lower index. w = 0
 // is top_k. A random map scores high where windows are wide: see chance.
-#include "methods.h"
 #include "set_metric.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::lens_precision {
 
-const MethodInfo kLensPrecisionInfo{
-    .name = "lens_precision",
-    .summary = "share of the original's top k found within w of the perturbed map's top k",
-    .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
-    .options = {{"k", 100, at_least(1), "features compared"},
-                {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"}}};
+const MethodInfo kInfo{.name = "lens_precision",
+                       .summary = "share of the original's top k found within w of the perturbed map's top k",
+                       .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
+                       .options = {{"k", 100, at_least(1), "features compared"},
+                                   {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"}}};
 
-class LensPrecision final : public SetMetric {
- public:
-  explicit LensPrecision(const Options& options)
-      : SetMetric(options.complete(), {.k = options.integer("k"), .w = options.integer("w")}) {}
-};
-
-}  // namespace
-
-void add_lens_precision(Registry<Metric>& registry) {
-  registry.add<LensPrecision>(kLensPrecisionInfo);
+void add_to(Registry<Metric>& registry) {
+  registry.add(kInfo, [](const Options& options) {
+    return std::make_unique<SetMetric>(options.complete(),
+                                       SetMetricOptions{.k = options.integer("k"), .w = options.integer("w")});
+  });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::lens_precision

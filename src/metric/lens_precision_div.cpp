@@ -2,32 +2,24 @@
 //     |S & N_w(T)| / |S|          S, T: greedy diverse top k of the two maps (diverse.h)
 // Kamath et al., "Rethinking Robustness of Model Attributions", AAAI 2024, section 4. The radius of diversity and that of
 // locality are separate; the paper uses one for both. Divides by the number found in S.
-#include "methods.h"
 #include "set_metric.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::lens_precision_div {
 
-const MethodInfo kLensPrecisionDivInfo{
-    .name = "lens_precision_div",
-    .summary = "share of the original's diverse top k found within w of the perturbed map's",
-    .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
-    .options = {{"k", 100, at_least(1), "features compared, or as many as are found"},
-                {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"},
-                {"diversity", 1, at_least(0), "radius within which only one feature is taken"}},
-    .notes = "The chance level is sampled."};
+const MethodInfo kInfo{.name = "lens_precision_div",
+                       .summary = "share of the original's diverse top k found within w of the perturbed map's",
+                       .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
+                       .options = {{"k", 100, at_least(1), "features compared, or as many as are found"},
+                                   {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"},
+                                   {"diversity", 1, at_least(0), "radius within which only one feature is taken"}},
+                       .notes = "The chance level is sampled."};
 
-class LensPrecisionDiv final : public SetMetric {
- public:
-  explicit LensPrecisionDiv(const Options& options)
-      : SetMetric(options.complete(),
-                  {.k = options.integer("k"), .w = options.integer("w"), .diversity = options.integer("diversity")}) {}
-};
-
-}  // namespace
-
-void add_lens_precision_div(Registry<Metric>& registry) {
-  registry.add<LensPrecisionDiv>(kLensPrecisionDivInfo);
+void add_to(Registry<Metric>& registry) {
+  registry.add(kInfo, [](const Options& options) {
+    return std::make_unique<SetMetric>(
+        options.complete(),
+        SetMetricOptions{.k = options.integer("k"), .w = options.integer("w"), .diversity = options.integer("diversity")});
+  });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::lens_precision_div

@@ -1,34 +1,25 @@
 // lens_recall_div: the share of the perturbed map's diverse top k that lies within w of the original's diverse top k.
 //     |N_w(S) & T| / |T|          S, T: greedy diverse top k of the two maps (diverse.h)
 // Kamath et al., "Rethinking Robustness of Model Attributions", AAAI 2024, section 4. Divides by the number found in T.
-#include "methods.h"
 #include "set_metric.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::lens_recall_div {
 
-const MethodInfo kLensRecallDivInfo{
-    .name = "lens_recall_div",
-    .summary = "share of the perturbed map's diverse top k found within w of the original's",
-    .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
-    .options = {{"k", 100, at_least(1), "features compared, or as many as are found"},
-                {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"},
-                {"diversity", 1, at_least(0), "radius within which only one feature is taken"}},
-    .notes = "The chance level is sampled."};
+const MethodInfo kInfo{.name = "lens_recall_div",
+                       .summary = "share of the perturbed map's diverse top k found within w of the original's",
+                       .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
+                       .options = {{"k", 100, at_least(1), "features compared, or as many as are found"},
+                                   {"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"},
+                                   {"diversity", 1, at_least(0), "radius within which only one feature is taken"}},
+                       .notes = "The chance level is sampled."};
 
-class LensRecallDiv final : public SetMetric {
- public:
-  explicit LensRecallDiv(const Options& options)
-      : SetMetric(options.complete(), {.k = options.integer("k"),
-                                       .w = options.integer("w"),
-                                       .diversity = options.integer("diversity"),
-                                       .share = ShareOf::kPerturbed}) {}
-};
-
-}  // namespace
-
-void add_lens_recall_div(Registry<Metric>& registry) {
-  registry.add<LensRecallDiv>(kLensRecallDivInfo);
+void add_to(Registry<Metric>& registry) {
+  registry.add(kInfo, [](const Options& options) {
+    return std::make_unique<SetMetric>(options.complete(), SetMetricOptions{.k = options.integer("k"),
+                                                                            .w = options.integer("w"),
+                                                                            .diversity = options.integer("diversity"),
+                                                                            .share = ShareOf::kPerturbed});
+  });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::lens_recall_div

@@ -1,28 +1,21 @@
 // lens_spearman: Spearman's rank correlation of the two maps smoothed over windows (w-LENS-Spearman).
 //     rho(M a, M b)      (M a)_i = sum of a over the window of i / size of the largest window
 // Kamath et al., "Rethinking Robustness of Model Attributions", AAAI 2024, section 3; smoothing as in lens_kendall.
-#include "methods.h"
 #include "rank_metric.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::lens_spearman {
 
-const MethodInfo kLensSpearmanInfo{
+const MethodInfo kInfo{
     .name = "lens_spearman",
     .summary = "Spearman's rank correlation of the maps smoothed over windows of radius w",
     .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
     .options = {{"w", 1, at_least(0), "radius of the neighbourhood; what that is: docs/metrics.md"}},
     .notes = "The chance level is sampled where w > 0: it is not 0 where windows differ in size, as at a border."};
 
-class LensSpearman final : public RankMetric<SpearmanOriginal> {
- public:
-  explicit LensSpearman(const Options& options) : RankMetric(options.complete(), options.integer("w")) {}
-};
-
-}  // namespace
-
-void add_lens_spearman(Registry<Metric>& registry) {
-  registry.add<LensSpearman>(kLensSpearmanInfo);
+void add_to(Registry<Metric>& registry) {
+  registry.add(kInfo, [](const Options& options) {
+    return std::make_unique<RankMetric<SpearmanOriginal>>(options.complete(), options.integer("w"));
+  });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::lens_spearman

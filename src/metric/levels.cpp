@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "holdfast/core/log.h"
-#include "pairs.h"
+#include "holdfast/core/rng.h"
 #include "rounding.h"
 
 namespace holdfast {
@@ -16,7 +19,7 @@ namespace {
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-// Mean of what is defined; nothing when nothing is.
+// The mean of the values that are defined; nothing when none is.
 class Mean {
  public:
   void add(double value) {
@@ -33,6 +36,44 @@ class Mean {
   double sum_ = 0;
   std::int64_t count_ = 0;
 };
+
+using SamplePair = std::pair<std::int64_t, std::int64_t>;
+
+std::int64_t pair_count(const std::vector<std::int64_t>& group) {
+  const auto size = static_cast<std::int64_t>(group.size());
+  return size * (size - 1);
+}
+
+// Pair number `index` of a group: each first member has size-1 partners, itself left out.
+SamplePair pair_at(const std::vector<std::int64_t>& group, std::int64_t index) {
+  const auto partners = static_cast<std::int64_t>(group.size()) - 1;
+  const std::int64_t first = index / partners;
+  const std::int64_t second = index % partners;
+  return {group[static_cast<std::size_t>(first)], group[static_cast<std::size_t>(second < first ? second : second + 1)]};
+}
+
+// Gives ordered pairs of different samples within each group, sorted: all of them when there are no more than `limit`, else
+// `limit` different ones drawn uniformly. They are ordered because a metric need not be symmetric.
+std::vector<SamplePair> pairs_within(const std::vector<std::vector<std::int64_t>>& groups, std::int64_t limit,
+                                     RandomStream stream) {
+  std::int64_t total = 0;
+  for (const auto& group : groups) total += pair_count(group);
+  const auto pair_number = [&](std::int64_t index) {
+    auto group = groups.begin();
+    for (; index >= pair_count(*group); ++group) index -= pair_count(*group);
+    return pair_at(*group, index);
+  };
+
+  std::set<SamplePair> chosen;
+  if (total <= limit) {
+    for (std::int64_t index = 0; index < total; ++index) chosen.insert(pair_number(index));
+  } else {
+    while (static_cast<std::int64_t>(chosen.size()) < limit) {
+      chosen.insert(pair_number(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(total)))));
+    }
+  }
+  return {chosen.begin(), chosen.end()};
+}
 
 // The metric's mean over the pairs; they are sorted, so that each original is worked out once.
 double mean_over_pairs(const Metric& metric, const MapBatch& maps, const std::vector<SamplePair>& pairs) {

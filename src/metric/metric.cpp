@@ -6,9 +6,9 @@ namespace holdfast {
 namespace {
 
 // For metrics with nothing to work out beforehand: keeps a copy of the original map.
-class Remembered final : public PreparedMetric {
+class CopiedOriginal final : public PreparedMetric {
  public:
-  Remembered(const Metric& metric, const MapView& original)
+  CopiedOriginal(const Metric& metric, const MapView& original)
       : metric_(metric), values_(original.values.begin(), original.values.end()), schema_(original.schema) {}
   double value(const MapView& perturbed) const override { return metric_.compare({values_, schema_}, perturbed); }
 
@@ -21,7 +21,7 @@ class Remembered final : public PreparedMetric {
 }  // namespace
 
 std::unique_ptr<PreparedMetric> Metric::prepare(const MapView& original) const {
-  return std::make_unique<Remembered>(*this, original);
+  return std::make_unique<CopiedOriginal>(*this, original);
 }
 
 bool Metric::ties_decide(const MapView& map) const {

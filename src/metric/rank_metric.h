@@ -4,7 +4,7 @@
 #include "chance.h"
 #include "holdfast/metric/metric.h"
 #include "holdfast/metric/neighborhood.h"
-#include "rank_correlation.h"
+#include "kernels/rank_correlation.h"
 
 namespace holdfast {
 
@@ -12,7 +12,7 @@ namespace holdfast {
 template <class Correlation>
 class RankMetric : public Metric {
  public:
-  // w = 0: not smoothed.
+  // With w = 0 the maps are not smoothed.
   RankMetric(std::string name, std::int64_t w) : Metric(std::move(name)), w_(w) {}
 
   Direction direction() const override { return Direction::kHigherIsMoreAlike; }

@@ -1,31 +1,24 @@
-#include "methods.h"
+// The list of metrics, one line each: the namespace of the metric's file. `holdfast list` shows them in this order.
+#include "holdfast/core/method_list.h"
+#include "holdfast/metric/metric.h"
 
 namespace holdfast {
-namespace {
 
-Registry<Metric> builtin_metrics() {
-  Registry<Metric> registry("metric");
-  add_top_k(registry);
-  add_lens_precision(registry);
-  add_lens_recall(registry);
-  add_top_k_div(registry);
-  add_lens_precision_div(registry);
-  add_lens_recall_div(registry);
-  add_spearman(registry);
-  add_kendall(registry);
-  add_lens_spearman(registry);
-  add_lens_kendall(registry);
-  add_lens_distance(registry);
-  add_cosine(registry);
-  add_l2(registry);
-  return registry;
-}
+#define HOLDFAST_METRICS(METHOD)       \
+  METHOD(Metric, top_k)                \
+  METHOD(Metric, lens_precision)       \
+  METHOD(Metric, lens_recall)          \
+  METHOD(Metric, top_k_div)            \
+  METHOD(Metric, lens_precision_div)   \
+  METHOD(Metric, lens_recall_div)      \
+  METHOD(Metric, spearman)             \
+  METHOD(Metric, kendall)              \
+  METHOD(Metric, lens_spearman)        \
+  METHOD(Metric, lens_kendall)         \
+  METHOD(Metric, lens_distance_metric) \
+  METHOD(Metric, cosine)               \
+  METHOD(Metric, l2)
 
-}  // namespace
-
-const Registry<Metric>& metrics() {
-  static const Registry<Metric> registry = builtin_metrics();
-  return registry;
-}
+HOLDFAST_REGISTRY(Metric, metrics, "metric", HOLDFAST_METRICS)
 
 }  // namespace holdfast

@@ -15,7 +15,7 @@ std::int64_t choose(const MapView& map, const SetMetricOptions& options, Feature
   return options.k;
 }
 
-// Of the two sets, the one that is grown.
+// Says which of the two sets is grown: the original's, or the perturbed one's.
 bool grows_original(const SetMetricOptions& options) {
   return options.share == ShareOf::kPerturbed;
 }

@@ -2,27 +2,8 @@
 
 #include <fmt/ranges.h>
 
-#include "architectures/all.h"
-
 namespace holdfast {
 namespace {
-
-Registry<Architecture> builtin_architectures() {
-  Registry<Architecture> registry("architecture");
-  register_linear(registry);
-  register_mlp(registry);
-  register_cnn_small(registry);
-  register_cnn_chen(registry);
-  register_chen_resnets(registry);
-  register_resnet9(registry);
-  register_cifar_resnet20(registry);
-  register_small_cifar_resnets(registry);
-  register_squeezenet(registry);
-  register_mobilenet(registry);
-  register_siamese_cnn(registry);
-  register_siamese_gcn(registry);
-  return registry;
-}
 
 bool names(const MethodCall& call, const std::string& option) {
   for (const auto& [name, value] : call.options) {
@@ -38,18 +19,13 @@ bool takes(const MethodInfo& info, const std::string& option) {
   return false;
 }
 
-// The shape of one side, as the option `inputs` is written.
+// Writes the shape of one side as the option `inputs` has it.
 std::string written_shape(Layout layout) {
   layout.sides = 1;
   return fmt::format("{}", fmt::join(layout.sample_shape(), "x"));
 }
 
 }  // namespace
-
-const Registry<Architecture>& architectures() {
-  static const Registry<Architecture> registry = builtin_architectures();
-  return registry;
-}
 
 Network Architecture::pretrained() const {
   input_error("this architecture has no published weights; give a file of weights or train it");

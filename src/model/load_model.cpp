@@ -1,4 +1,4 @@
-// Models from text, and networks to files.
+// Makes models from text and writes networks to files.
 #include <fmt/ranges.h>
 
 #include "holdfast/core/error.h"

@@ -1,10 +1,10 @@
 #include "holdfast/model/model.h"
 
-#include "describe.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/model/outputs.h"
+#include "network/describe.h"
 
 namespace holdfast {
 namespace {

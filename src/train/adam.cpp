@@ -4,17 +4,16 @@
 #include <cmath>
 
 #include "holdfast/core/torch.h"
-#include "methods.h"
+#include "holdfast/train/optimizer.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::adam {
 
-const MethodInfo kAdamInfo{.name = "adam",
-                           .summary = "Adam: steps scaled by running means of the gradient and its square",
-                           .citation = "Kingma & Ba, Adam: A Method for Stochastic Optimization, ICLR 2015",
-                           .options = {{"beta1", 0.9, between(0, 0.999999), "memory of the gradient"},
-                                       {"beta2", 0.999, between(0, 0.999999), "memory of its square"},
-                                       {"epsilon", 1e-8, above(0), "added to the root"}}};
+const MethodInfo kInfo{.name = "adam",
+                       .summary = "Adam: steps scaled by running means of the gradient and its square",
+                       .citation = "Kingma & Ba, Adam: A Method for Stochastic Optimization, ICLR 2015",
+                       .options = {{"beta1", 0.9, between(0, 0.999999), "memory of the gradient"},
+                                   {"beta2", 0.999, between(0, 0.999999), "memory of its square"},
+                                   {"epsilon", 1e-8, above(0), "added to the root"}}};
 
 class Adam final : public Optimizer {
  public:
@@ -39,10 +38,8 @@ class Adam final : public Optimizer {
   double beta1_, beta2_, epsilon_;
 };
 
-}  // namespace
-
-void add_adam(Registry<Optimizer>& registry) {
-  registry.add<Adam>(kAdamInfo);
+void add_to(Registry<Optimizer>& registry) {
+  registry.add<Adam>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::adam

@@ -21,7 +21,7 @@ std::optional<double> if_finite(double value) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-// Saliency of the predicted class, as every audit shows it.
+// Computes the saliency of the predicted class, as every audit shows it.
 at::Tensor saliency_maps(const Network& network, const at::Tensor& inputs, const Schema& schema) {
   const auto model = make_model(network);
   const at::Tensor rows = inputs.to(network.device(), network.dtype());
@@ -66,7 +66,7 @@ void Keeper::judge(EpochRecord& record, const Network& network) {
   best_ = snapshot(network.parameters());
 }
 
-// Of a retraining: below zero where a limit is broken.
+// Gives the value to maximise. That of a retraining is below zero where a limit is broken.
 double Keeper::value_of(const EpochRecord& record) const {
   if (retraining()) {
     const Retrain& limits = options_.retrain;

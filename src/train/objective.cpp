@@ -46,6 +46,10 @@ std::unique_ptr<Trainee> make_trainee(Network& network) {
   return std::make_unique<NetworkTrainee>(network);
 }
 
+at::Tensor cross_entropies(const at::Tensor& logits, const at::Tensor& labels) {
+  return at::cross_entropy_loss(logits, labels, {}, at::Reduction::None);
+}
+
 Loss loss_of(const Objective& objective, Trainee& trainee, const TrainBatch& batch) {
   const std::vector<Term> terms = objective.terms(batch.progress);
   const std::vector<at::Tensor> values = objective.values(trainee, batch);

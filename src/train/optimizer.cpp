@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "holdfast/core/torch.h"
-#include "methods.h"
 
 namespace holdfast {
 
@@ -63,16 +62,6 @@ void Optimizer::restore(const std::vector<Parameter>& state, std::int64_t steps,
     mine.tensor.copy_(found->tensor);
   }
   steps_ = steps;
-}
-
-const Registry<Optimizer>& optimizers() {
-  static const Registry<Optimizer> registry = [] {
-    Registry<Optimizer> builtin("optimizer");
-    add_adam(builtin);
-    add_sgd(builtin);
-    return builtin;
-  }();
-  return registry;
 }
 
 }  // namespace holdfast

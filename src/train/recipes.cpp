@@ -3,19 +3,47 @@
 // softplus is hidden in R2ET.
 #include <fmt/ranges.h>
 
-#include "methods.h"
+#include "holdfast/train/objective.h"
 
 namespace holdfast {
 namespace {
 
 const char* const kR2et = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024";
 
-// A recipe of one objective: its options are the objective's, but for those that make it this recipe.
+// A recipe that is an objective under the objective's own summary, or under another name and with some options fixed.
 struct ObjectiveRecipe {
-  std::string name, summary, objective;
+  std::string objective;
+  std::string name = objective, summary = {};                   // empty: the objective's
   std::vector<std::pair<std::string, std::string>> fixed = {};  // options of the objective and their values
   std::vector<std::string> without = {};                        // options that mean nothing then
 };
+
+std::vector<ObjectiveRecipe> objective_recipes() {
+  return {{.objective = "est_h"},
+          {.objective = "exact_h"},
+          {.objective = "ssr"},
+          {.objective = "at"},
+          {.objective = "cl"},
+          {.objective = "r2et",
+           .summary = "wide gaps between the top k features and all others, and a flat gradient",
+           .fixed = {{"pairs", "all"}},
+           .without = {"count"}},
+          {.objective = "r2et",
+           .name = "r2et_mm",
+           .summary = "wide gaps of the pairs around rank k, and a flat gradient",
+           .fixed = {{"pairs", "next"}}},
+          {.objective = "r2et",
+           .name = "r2et_no_h",
+           .summary = "wide gaps between the top k features and all others",
+           .fixed = {{"pairs", "all"}, {"curvature", "0"}},
+           .without = {"count", "form", "kappa"}},
+          {.objective = "r2et",
+           .name = "r2et_mm_no_h",
+           .summary = "wide gaps of the pairs around rank k",
+           .fixed = {{"pairs", "next"}, {"curvature", "0"}},
+           .without = {"form", "kappa"}},
+          {.objective = "pair_hinge"}};
+}
 
 std::vector<OptionSpec> activation_options() {
   return {{"activation", "own", one_of({"own", "relu", "softplus"}),
@@ -45,18 +73,12 @@ std::string objective_call(const ObjectiveRecipe& recipe, const MethodInfo& obje
   return fmt::format("{}({})", recipe.objective, fmt::join(parts, ","));
 }
 
-void add_recipe(Registry<Recipe>& registry, const ObjectiveRecipe& recipe) {
+void add_objective_recipe(Registry<Recipe>& registry, const ObjectiveRecipe& recipe) {
   const MethodInfo& objective = objectives().info(recipe.objective);
-  MethodInfo info{.name = recipe.name,
-                  .summary = recipe.summary,
-                  .citation = objective.citation,
-                  .options = {},
-                  .presets = {},
-                  .needs = objective.needs,
-                  .notes = objective.notes};
-  for (const OptionSpec& option : objective.options) {
-    if (is_free(recipe, option.name)) info.options.push_back(option);
-  }
+  MethodInfo info = objective;
+  info.name = recipe.name;
+  if (!recipe.summary.empty()) info.summary = recipe.summary;
+  std::erase_if(info.options, [&](const OptionSpec& option) { return !is_free(recipe, option.name); });
   for (OptionSpec& option : activation_options()) info.options.push_back(std::move(option));
   registry.add(info, [recipe, objective](const Options& options) {
     return std::make_unique<Recipe>(Recipe{.name = options.canonical(),
@@ -89,41 +111,27 @@ void add_sp(Registry<Recipe>& registry) {
       });
 }
 
+// The recipe has the objective's name and options and leaves the activation to the architecture.
+void add_as_it_is(Registry<Recipe>& registry, const std::string& objective) {
+  registry.add(objectives().info(objective), [](const Options& options) {
+    return std::make_unique<Recipe>(Recipe{.name = options.canonical(), .objective = options.canonical()});
+  });
+}
+
 }  // namespace
 
-void add_recipes(Registry<Recipe>& registry) {
-  registry.add({.name = "vanilla", .summary = "cross-entropy, nothing else"},
-               [](const Options& options) { return std::make_unique<Recipe>(Recipe{.name = options.canonical()}); });
-  add_wd(registry);
-  add_sp(registry);
-  add_recipe(registry, {.name = "est_h", .summary = "penalty on the estimated norm of the Hessian", .objective = "est_h"});
-  add_recipe(registry, {.name = "exact_h", .summary = "penalty on the Hessian's Frobenius norm", .objective = "exact_h"});
-  add_recipe(registry, {.name = "ssr", .summary = "penalty on the largest eigenvalue of the Hessian", .objective = "ssr"});
-  add_recipe(registry,
-             {.name = "at", .summary = "adversarial training against one step of the ranking attack", .objective = "at"});
-  add_recipe(registry, {.name = "cl", .summary = "gaps that are wide for the speed at which they can close", .objective = "cl"});
-  add_recipe(registry, {.name = "r2et",
-                        .summary = "wide gaps between the top k features and all others, and a flat gradient",
-                        .objective = "r2et",
-                        .fixed = {{"pairs", "all"}},
-                        .without = {"count"}});
-  add_recipe(registry, {.name = "r2et_mm",
-                        .summary = "wide gaps of the pairs around rank k, and a flat gradient",
-                        .objective = "r2et",
-                        .fixed = {{"pairs", "next"}}});
-  add_recipe(registry, {.name = "r2et_no_h",
-                        .summary = "wide gaps between the top k features and all others",
-                        .objective = "r2et",
-                        .fixed = {{"pairs", "all"}, {"curvature", "0"}},
-                        .without = {"count", "form", "kappa"}});
-  add_recipe(registry, {.name = "r2et_mm_no_h",
-                        .summary = "wide gaps of the pairs around rank k",
-                        .objective = "r2et",
-                        .fixed = {{"pairs", "next"}, {"curvature", "0"}},
-                        .without = {"form", "kappa"}});
-  add_recipe(registry, {.name = "pair_hinge",
-                        .summary = "rankings that provably hold in a ball and still differ between samples",
-                        .objective = "pair_hinge"});
+const Registry<Recipe>& recipes() {
+  static const Registry<Recipe> all = [] {
+    Registry<Recipe> registry("recipe");
+    registry.add({.name = "vanilla", .summary = "cross-entropy, nothing else"},
+                 [](const Options& options) { return std::make_unique<Recipe>(Recipe{.name = options.canonical()}); });
+    add_wd(registry);
+    add_sp(registry);
+    for (const ObjectiveRecipe& recipe : objective_recipes()) add_objective_recipe(registry, recipe);
+    for (const char* objective : {"pgd", "ig_norm", "ig_sum_norm", "steady_map"}) add_as_it_is(registry, objective);
+    return registry;
+  }();
+  return all;
 }
 
 }  // namespace holdfast

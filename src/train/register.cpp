@@ -1,42 +1,31 @@
-#include "methods.h"
+// The lists of objectives and optimisers, one line each: the namespace of the method's file. `holdfast list` shows
+// them in this order.
+#include "holdfast/core/method_list.h"
+#include "holdfast/train/objective.h"
+#include "holdfast/train/optimizer.h"
 
 namespace holdfast {
-namespace {
 
-Registry<Objective> builtin_objectives() {
-  Registry<Objective> registry("objective");
-  add_ce(registry);
-  add_est_h(registry);
-  add_exact_h(registry);
-  add_ssr(registry);
-  add_at(registry);
-  add_cl(registry);
-  add_r2et(registry);
-  add_pair_hinge(registry);
-  add_pgd(registry);
-  add_ig_norm(registry);
-  add_ig_sum_norm(registry);
-  add_steady_map(registry);
-  return registry;
-}
+#define HOLDFAST_OBJECTIVES(METHOD) \
+  METHOD(Objective, ce)             \
+  METHOD(Objective, est_h)          \
+  METHOD(Objective, exact_h)        \
+  METHOD(Objective, ssr)            \
+  METHOD(Objective, at_objective)   \
+  METHOD(Objective, cl)             \
+  METHOD(Objective, r2et_objective) \
+  METHOD(Objective, pair_hinge)     \
+  METHOD(Objective, pgd)            \
+  METHOD(Objective, ig_norm)        \
+  METHOD(Objective, ig_sum_norm)    \
+  METHOD(Objective, steady_map)
 
-Registry<Recipe> builtin_recipes() {
-  Registry<Recipe> registry("recipe");
-  add_recipes(registry);
-  add_lens_recipes(registry);
-  return registry;
-}
+HOLDFAST_REGISTRY(Objective, objectives, "objective", HOLDFAST_OBJECTIVES)
 
-}  // namespace
+#define HOLDFAST_OPTIMIZERS(METHOD) \
+  METHOD(Optimizer, adam)           \
+  METHOD(Optimizer, sgd)
 
-const Registry<Objective>& objectives() {
-  static const Registry<Objective> registry = builtin_objectives();
-  return registry;
-}
-
-const Registry<Recipe>& recipes() {
-  static const Registry<Recipe> registry = builtin_recipes();
-  return registry;
-}
+HOLDFAST_REGISTRY(Optimizer, optimizers, "optimizer", HOLDFAST_OPTIMIZERS)
 
 }  // namespace holdfast

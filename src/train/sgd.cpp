@@ -2,12 +2,11 @@
 //     v = momentum v + g     p -= rate v, or rate (g + momentum v) with Nesterov's
 
 #include "holdfast/core/torch.h"
-#include "methods.h"
+#include "holdfast/train/optimizer.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::sgd {
 
-const MethodInfo kSgdInfo{
+const MethodInfo kInfo{
     .name = "sgd",
     .summary = "stochastic gradient descent with momentum",
     .citation = "Sutskever et al., On the importance of initialization and momentum in deep learning, ICML 2013",
@@ -32,10 +31,8 @@ class Sgd final : public Optimizer {
   bool nesterov_;
 };
 
-}  // namespace
-
-void add_sgd(Registry<Optimizer>& registry) {
-  registry.add<Sgd>(kSgdInfo);
+void add_to(Registry<Optimizer>& registry) {
+  registry.add<Sgd>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::sgd

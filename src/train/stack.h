@@ -10,7 +10,7 @@ namespace holdfast {
 // Whether the network is a chain of what a stack can hold: linear layers, activations, preprocessing of vectors.
 bool can_stack(const Network& network);
 
-// Of networks that can_stack and differ in the values of their weights alone. A batch [M * B, n] holds the samples of one network
+// Stacks networks that can_stack and differ in the values of their weights alone. A batch [M * B, n] has the samples of a network
 // after those of the other.
 Network stack(const std::vector<Network>& networks);
 

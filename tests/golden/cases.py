@@ -590,6 +590,13 @@ def experiment_case(name):
     return Case(f"experiment/{name}", make, [("experiments", name)], "full", EXPERIMENT_DATA.get(name, ()))
 
 
+def survey(runner):
+    """The answers of people, as lens/table1 scores them."""
+    run = runner.out("survey")
+    runner.work("reproduce", "lens/table1(answers=configs/answers.json)", "--scale", "quick", "--out", run)
+    return experiment_values(runner.json(run / "results.json"), timed=False)
+
+
 def all_cases(experiments):
     """Every case; experiments are those that the program has."""
     return [
@@ -617,5 +624,6 @@ def all_cases(experiments):
         *(pretrained_case(*row) for row in PRETRAINED),
         *(data_case(call, folder) for call, folder in DATASETS.items()),
         Case("python/every method", python_values, part="small"),
+        Case("survey/answers", survey),
         *(experiment_case(name) for name in experiments),
     ]

@@ -1,5 +1,5 @@
 // The vector versions against the plain ones, and selection against sorting, on maps that try to defeat it.
-#include "../../src/metric/kernels.h"
+#include "../../src/metric/kernels/kernels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "../../src/metric/order.h"
-#include "../../src/metric/select.h"
+#include "../../src/metric/kernels/order.h"
+#include "../../src/metric/kernels/select.h"
 #include "holdfast/metric/top_k.h"
 #include "maps.h"
 

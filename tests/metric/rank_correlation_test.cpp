@@ -1,4 +1,4 @@
-#include "../../src/metric/rank_correlation.h"
+#include "../../src/metric/kernels/rank_correlation.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Pooling of pairs against torch's kernel: values, positions of ties, gradients and gradients of gradients.
-#include "../../src/model/pair_pool.h"
+#include "../../src/model/network/operations.h"
 
 #include <torch/csrc/autograd/autograd.h>
 

@@ -1,8 +1,8 @@
 // pgd, ig_norm, ig_sum_norm and steady_map against plain loops, finite differences and closed forms.
 #include <cmath>
 
-#include "../../src/train/inner_maximum.h"
-#include "../../src/train/path_penalty.h"
+#include "../../src/train/objectives/inner_maximum.h"
+#include "../../src/train/objectives/path_penalty.h"
 #include "holdfast/core/tiles.h"
 #include "holdfast/model/model.h"
 #include "holdfast/train/objective.h"

@@ -1,6 +1,4 @@
-// What every objective and recipe keeps to. A registered one without a row fails.
-#include <set>
-
+// What every objective and recipe keeps to. Objectives are found through the registry; there is no list to edit.
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "holdfast/train/trainer.h"
@@ -21,7 +19,8 @@ struct Row {
   bool exact = true;
 };
 
-const std::vector<Row>& rows() {
+// Variants whose passes are counted, or whose derivative is not exact.
+const std::vector<Row>& variants() {
   static const std::vector<Row> rows = {
       {"ce"},
       {"est_h", "softplus", 2, 2},
@@ -40,7 +39,7 @@ const std::vector<Row>& rows() {
       {"r2et(top_k=4,curvature=0,pairs=next)", "relu", 1, 1},
       {"pair_hinge(top_k=4,radius=0.2)", "softplus", 1, 0},
       {"pair_hinge(top_k=4,radius=0.2)", "relu", 1, 0, false},
-      {"pgd", "softplus", -1, -1, false},
+      {"pgd", "softplus", -1, -1, false},  // the worst point is held constant, here and below
       {"ig_norm", "softplus", -1, -1, false},
       {"ig_sum_norm", "softplus", -1, -1, false},
       {"steady_map", "softplus", -1, -1, false},
@@ -49,19 +48,22 @@ const std::vector<Row>& rows() {
   return rows;
 }
 
+// The variants, and every objective that has none with its default options, but for top_k: the samples have 12 features.
+std::vector<Row> rows() {
+  std::vector<Row> all = variants();
+  for (const MethodInfo* info : objectives().infos()) {
+    const auto is_own = [&](const Row& row) { return parse_method_call(row.call).name == info->name; };
+    const bool has_top_k = std::ranges::any_of(info->options, [](const OptionSpec& option) { return option.name == "top_k"; });
+    if (std::ranges::none_of(variants(), is_own))
+      all.push_back({info->name + (has_top_k ? "(top_k=4)" : ""), "softplus", -1, -1});
+  }
+  return all;
+}
+
 ObjectiveCase subject_of(const Row& row, std::uint64_t seed = 1) {
   ObjectiveCase subject({.activation = row.activation, .groups = true, .seed = seed});
   subject.schema.range = {-5.0, 5.0};
   return subject;
-}
-
-TEST(Objectives, EachHasARow) {
-  std::set<std::string> covered;
-  for (const Row& row : rows()) covered.insert(parse_method_call(row.call).name);
-  for (const MethodInfo* info : objectives().infos()) {
-    EXPECT_TRUE(covered.contains(info->name)) << info->name << " is registered and has no row";
-    EXPECT_FALSE(info->summary.empty());
-  }
 }
 
 class ObjectiveRow : public testing::TestWithParam<Row> {};
@@ -73,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(, ObjectiveRow, testing::ValuesIn(rows()), [](const aut
 });
 
 TEST_P(ObjectiveRow, GivesOneFiniteValueASampleForEachTerm) {
+  EXPECT_FALSE(objectives().info(parse_method_call(GetParam().call).name).summary.empty());
   ObjectiveCase subject = subject_of(GetParam());
   const auto objective = objectives().make(GetParam().call);
   EXPECT_NO_THROW(objective->check(subject.network, subject.schema));
@@ -218,33 +221,30 @@ TEST_P(ObjectiveRow, AStepMakesNoMorePassesThanItNeeds) {
   EXPECT_EQ(differing.forwards, GetParam().forwards + (predicts_elsewhere ? 0 : 1));
 }
 
-// Every recipe, with what it is made of.
-TEST(Recipes, EachHasARow) {
-  const std::vector<std::array<std::string, 4>> rows = {
-      {"vanilla", "vanilla", "ce", ""},
-      {"wd", "wd(decay=0.01)", "ce", ""},
-      {"sp", "sp(beta=5)", "ce", "softplus(beta=5)"},
-      {"est_h", "est_h(curvature=2)", "est_h(curvature=2)", ""},
-      {"exact_h", "exact_h(activation=softplus)", "exact_h", "softplus(beta=0.5)"},
-      {"ssr", "ssr(curvature=3,activation=relu)", "ssr(curvature=3)", "relu"},
-      {"at", "at(step=0.5,top_k=3)", "at(top_k=3,step=0.5)", ""},
-      {"cl", "cl(ratio=2)", "cl(ratio=2)", ""},
-      {"r2et", "r2et(gap=7,activation=softplus,beta=2)", "r2et(gap=7)", "softplus(beta=2)"},
-      {"r2et_mm", "r2et_mm(count=3)", "r2et(pairs=next,count=3)", ""},
-      {"r2et_no_h", "r2et_no_h(gap=3,project=none)", "r2et(gap=3,curvature=0,project=none)", ""},
-      {"r2et_mm_no_h", "r2et_mm_no_h(top_k=5)", "r2et(top_k=5,pairs=next,curvature=0)", ""},
-      {"pair_hinge", "pair_hinge(radius=0.1)", "pair_hinge(radius=0.1)", ""},
+// Recipes with what they are made of. That every recipe can be made is in ce_test.cpp.
+TEST(Recipes, AreMadeOfTheirObjectives) {
+  const std::vector<std::array<std::string, 3>> rows = {
+      {"vanilla", "ce", ""},
+      {"wd(decay=0.01)", "ce", ""},
+      {"sp(beta=5)", "ce", "softplus(beta=5)"},
+      {"est_h(curvature=2)", "est_h(curvature=2)", ""},
+      {"exact_h(activation=softplus)", "exact_h", "softplus(beta=0.5)"},
+      {"ssr(curvature=3,activation=relu)", "ssr(curvature=3)", "relu"},
+      {"at(step=0.5,top_k=3)", "at(top_k=3,step=0.5)", ""},
+      {"cl(ratio=2)", "cl(ratio=2)", ""},
+      {"r2et(gap=7,activation=softplus,beta=2)", "r2et(gap=7)", "softplus(beta=2)"},
+      {"r2et_mm(count=3)", "r2et(pairs=next,count=3)", ""},
+      {"r2et_no_h(gap=3,project=none)", "r2et(gap=3,curvature=0,project=none)", ""},
+      {"r2et_mm_no_h(top_k=5)", "r2et(top_k=5,pairs=next,curvature=0)", ""},
+      {"pair_hinge(radius=0.1)", "pair_hinge(radius=0.1)", ""},
   };
-  std::set<std::string> covered{"pgd", "ig_norm", "ig_sum_norm", "steady_map"};  // lens_objectives_test.cpp
-  for (const auto& [name, call, objective, activation] : rows) {
-    covered.insert(name);
+  for (const auto& [call, objective, activation] : rows) {
     const auto recipe = recipes().make(call);
     EXPECT_EQ(objectives().options(recipe->objective).canonical(), objective) << call;
     EXPECT_EQ(recipe->activation, activation) << call;
     EXPECT_EQ(recipes().options(recipe->name).canonical(), recipe->name) << call;
   }
   EXPECT_EQ(recipes().make("wd(decay=0.01)")->weight_decay, 0.01);
-  for (const MethodInfo* info : recipes().infos()) EXPECT_TRUE(covered.contains(info->name)) << info->name;
   EXPECT_ERROR(recipes().make("r2et_no_h(curvature=1)"), kUsage, "curvature");
 }
 

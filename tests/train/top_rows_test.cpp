@@ -1,5 +1,5 @@
 // The k largest of a row by counting, against a stable sort.
-#include "../../src/train/top_rows.h"
+#include "../../src/train/objectives/top_rows.h"
 
 #include <algorithm>
 #include <cmath>

@@ -13,7 +13,7 @@ class FolderLock {
   // Takes the folder, which must exist. Throws kUsage at once when another holds it. File systems that have no locks are
   // passed over with a warning.
   explicit FolderLock(const std::string& folder);
-  // The same, but nothing where another holds it.
+  // Gives the lock, or nothing where another process holds it.
   static std::optional<FolderLock> if_free(const std::string& folder);
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept;

@@ -25,7 +25,7 @@ namespace holdfast {
 // An option's value. A number without a point where a real one is expected is taken; the reverse is an error.
 using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
 
-// As it is written in a call: true, 8, 0.01, probability.
+// Writes the value as in a call: true, 8, 0.01, probability.
 std::string to_string(const OptionValue& value);
 
 // What values an option may take. Made by the functions below.

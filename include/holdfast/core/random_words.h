@@ -28,7 +28,7 @@ void normal_of(std::span<const std::uint32_t> words, std::span<float> numbers);
 inline float uniform_of(std::uint32_t word) {
   return static_cast<float>(word >> 8) * 0x1p-24F;
 }
-// The same for many, into as many.
+// Does the same for many words, into as many numbers.
 void uniform_of(std::span<const std::uint32_t> words, float* numbers);
 
 }  // namespace holdfast

@@ -51,7 +51,7 @@ std::pair<std::int64_t, std::int64_t> edge_nodes(std::int64_t nodes, std::int64_
 // values when it was folded before.
 std::vector<double> fold(const Layout& layout, std::span<const float> map);
 std::vector<double> fold(const Layout& layout, std::span<const double> map);
-// The same for any number of maps, one after the other, into memory of the caller: features() values each.
+// Folds any number of maps, one after the other, into memory of the caller: features() values each.
 void fold_into(const Layout& layout, std::span<const float> maps, std::span<double> folded);
 void fold_into(const Layout& layout, std::span<const double> maps, std::span<double> folded);
 

@@ -20,13 +20,13 @@ struct SplitShares {
 
 // Parts of exactly round(share * count) samples in which every class has its share, to within one sample a class.
 Split stratified_split(std::span<const std::int64_t> labels, std::uint64_t seed, const SplitShares& shares = {});
-// The same without regard to classes.
+// Splits without regard to classes.
 Split random_split(std::int64_t count, std::uint64_t seed, const SplitShares& shares = {});
 
 // For datasets that come with a test set: the first `train_count` samples are stratified into training and validation,
 // all the others are the test set.
 Split official_split(std::span<const std::int64_t> labels, std::int64_t train_count, std::uint64_t seed, double validation = 0.2);
-// The same where samples belong together (frames of one track): the first groups.size() samples are divided by group,
+// Splits where samples belong together (frames of one track): the first groups.size() samples are divided by group,
 // stratified by the class of each group's first sample, and the `test_count` samples after them are the test set.
 Split official_split_by_group(std::span<const std::int64_t> groups, std::span<const std::int64_t> labels, std::int64_t test_count,
                               std::uint64_t seed, double validation = 0.2);

@@ -16,7 +16,7 @@ namespace holdfast {
 // Fills `chosen` and says how many were found, k or fewer. `apart` is the window that is barred; values are >= 0 and finite.
 std::int64_t diverse_top_k(std::span<const double> values, std::int64_t k, const Neighborhood& apart, FeatureSet& chosen);
 
-// The same for features in a given order.
+// Does the same for features in a given order.
 std::int64_t pick_apart(std::span<const std::uint32_t> order, std::int64_t k, const Neighborhood& apart, FeatureSet& chosen);
 
 // Whether a feature was left out that could have been taken in place of one of the same value.

@@ -27,7 +27,7 @@ struct Interval {
 // Mean with a 95 % bootstrap interval (percentile, 2000 resamples, keyed by seed); NaN values are left out. No values: all NaN;
 // one value: no interval.
 Interval mean_interval(std::span<const double> values, std::uint64_t seed);
-// The same for values known to lie between `low` and `high`. Where all n of them are equal, up to rounding, a bootstrap would
+// Does the same for values known to lie between `low` and `high`. Where all n are equal, up to rounding, a bootstrap would
 // claim to know the mean exactly; but up to a share p = 1 - 0.025^(1/n) of all samples (Clopper & Pearson's bound for none of n)
 // may have another value, anywhere in the range: the interval is [v - p (v - low), v + p (high - v)]. Ends that are infinite stay
 // at v.
@@ -54,7 +54,7 @@ struct BetweenOptions {
 struct Levels {
   std::vector<double> chance;          // per sample; empty when the metric has none
   double between = 0;                  // mean over pairs of different samples; NaN when fewer than two samples
-  double between_same_class = 0;       // ... of different samples of one class; NaN when there are none or no labels
+  double between_same_class = 0;       // mean over pairs of different samples of one class; NaN without such pairs or labels
   std::int64_t distinct_top_sets = 0;  // number of different clean top-k sets; 0 for metrics of whole maps
   double tied_share = 0;               // share of samples whose top set was decided by the order of equal values
   std::optional<double> found;         // mean number of positions in a clean top set, where it may be below k (diverse sets)

@@ -1,7 +1,7 @@
 // Metrics: how alike two maps of one sample are. Free of torch; one file each.
 //
 // Maps come folded (Layout::fold): magnitudes, channels summed, features() values. Ties break to the lower index,
-// everywhere.
+// everywhere. A map times a positive number is the same map: the scale of a map does not matter.
 #pragma once
 
 #include <cstdint>

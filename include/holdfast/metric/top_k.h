@@ -12,10 +12,10 @@ namespace holdfast {
 // Positions of the k largest values, ascending; 0 <= k <= values.size(), values finite.
 std::vector<std::int64_t> top_k_set(std::span<const double> values, std::int64_t k);
 
-// The same as bits, in a set that has the map's shape already; what it held is forgotten.
+// Gives the same positions as bits, in a set that has the map's shape already; what the set held is forgotten.
 void top_k_bits(std::span<const double> values, std::int64_t k, FeatureSet& set);
 
-// The same positions, most important first: for showing.
+// Gives the same positions, most important first, for showing.
 std::vector<std::int64_t> top_k_ranked(std::span<const double> values, std::int64_t k);
 
 // Whether the k-th and the (k+1)-th largest values are equal: the set is then a matter of tie-breaking.

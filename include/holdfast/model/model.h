@@ -18,7 +18,7 @@ namespace holdfast {
 
 struct Capabilities {
   bool gradients = true;         // logits can be differentiated by the inputs
-  bool double_backward = true;   // ... twice, so that attributions can be attacked by gradient
+  bool double_backward = true;   // gradients of gradients, so that attributions can be attacked by gradient
   bool layers = false;           // it is a Network: surrogates and layer-wise explainers work
   bool side_by_side = true;      // several threads may run it at once
   bool float64 = false;          // a double-precision copy can be made
@@ -32,14 +32,14 @@ class Model {
 
   // [B, classes], differentiable by `inputs` [B, sample...]; evaluation mode. Leaves the model as it was.
   virtual at::Tensor logits(const at::Tensor& inputs) const = 0;
-  // The same under a rule; models without layers throw kUsage for any rule but the exact one.
+  // Gives the logits under a rule; models without layers throw kUsage for any rule but the exact one.
   virtual at::Tensor logits(const at::Tensor& inputs, const Rule& rule) const;
 
   virtual Capabilities capabilities() const = 0;
   virtual const Network* network() const { return nullptr; }
   // Trainable numbers, or nothing where they cannot be seen.
   virtual std::optional<std::int64_t> parameter_count() const { return std::nullopt; }
-  // The same function in double precision, or null.
+  // Gives the same model in double precision, or null.
   virtual std::unique_ptr<Model> in_double() const { return nullptr; }
   virtual at::Device device() const = 0;
   virtual at::ScalarType dtype() const = 0;

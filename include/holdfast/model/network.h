@@ -78,9 +78,9 @@ struct Pad {
 struct Slice {
   std::int64_t dim = 2, start = 0, stop = -1, step = 1;
 };
-// Of two values.
+// Adds two values.
 struct Add {};
-// By a constant.
+// Multiplies by a constant.
 struct Multiply {
   double factor = 1;
 };
@@ -96,20 +96,20 @@ struct Reshape {
 };
 // [B, 2, ...] -> [2B, ...]: both sides of a pair, one after the other, go through the same encoder ...
 struct FoldSides {};
-// ... and [2B, d] -> [B, d]: the absolute difference of the two sides.
+// Maps [2B, d] to [B, d]: the absolute difference of the two sides.
 struct SideDistance {};
 // Edges of a graph [B, E] -> D^-1/2 (A + I) D^-1/2 [B, n, n], A with the magnitudes' degrees (weights may be negative).
 struct Adjacency {
   std::int64_t nodes = 0;
   at::Tensor index = {};  // where the matrix's elements lie among the edges; made by Network::add
 };
-// Of two values, batched.
+// Multiplies two batches of matrices.
 struct MatMul {};
-// In training only.
+// Acts in training only.
 struct Dropout {
   double rate = 0.5;
 };
-// Of two values, element by element; sizes of 1 are stretched.
+// Multiplies two values element by element; sizes of 1 are stretched.
 struct Product {};
 struct Abs {};
 // One position of a dimension, which goes away.

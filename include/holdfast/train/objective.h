@@ -45,7 +45,7 @@ class Trainee {
   virtual const Network* network() const { return nullptr; }
 };
 
-// Of a network, which must outlive it.
+// Makes the trainee of a network, which must outlive it.
 std::unique_ptr<Trainee> make_trainee(Network& network);
 
 struct Term {
@@ -83,6 +83,9 @@ struct Loss {
 };
 Loss loss_of(const Objective& objective, Trainee& trainee, const TrainBatch& batch);
 Loss loss_of(const Objective& objective, Network& network, const TrainBatch& batch);
+
+// Gives -log p_y of each sample, [B]: the first term of every objective.
+at::Tensor cross_entropies(const at::Tensor& logits, const at::Tensor& labels);
 
 // A recipe: an objective, an activation and optimiser settings under one name. What a config sets itself wins.
 struct Recipe {

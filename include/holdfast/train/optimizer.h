@@ -28,7 +28,7 @@ class Optimizer {
   // One step against `gradients`, one for each of parameters().
   void step(std::span<const at::Tensor> gradients, double learning_rate);
 
-  // The same against the gradients of a scalar; parameters that it does not depend on have none.
+  // Makes one step against the gradients of a scalar; parameters that it does not depend on have none.
   void minimise(const at::Tensor& loss, double learning_rate);
 
   std::int64_t steps() const { return steps_; }

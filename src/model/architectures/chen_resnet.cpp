@@ -6,13 +6,11 @@
 // and zeros for the new channels. Padding is TensorFlow's.
 //     gtsrb_resnet   two units a stage, 43 classes: 173,723 parameters
 //     flower_resnet  one unit a stage, 17 classes: 75,265 parameters
-#include "../initialise.h"
-#include "../layers.h"
-#include "all.h"
 #include "common.h"
+#include "initialise.h"
+#include "layers.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::chen_resnets {
 
 constexpr const char* kCitation = "Chen et al., Robust Attribution Regularization, NeurIPS 2019";
 
@@ -84,11 +82,9 @@ class ChenResnet final : public CommonArchitecture {
   int units_;
 };
 
-}  // namespace
-
-void register_chen_resnets(Registry<Architecture>& registry) {
+void add_to(Registry<Architecture>& registry) {
   registry.add(kGtsrb, [](const Options& options) { return std::make_unique<ChenResnet>(options, "gtsrb_resnet", 2); });
   registry.add(kFlower, [](const Options& options) { return std::make_unique<ChenResnet>(options, "flower_resnet", 1); });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::chen_resnets

@@ -1,15 +1,13 @@
 // ResNet-20 for CIFAR-10: He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, section 4.2. Shortcuts are their
 // option A: every other pixel, and zeros for the new channels. 269,722 parameters; names are those of the published weights.
-#include "../initialise.h"
-#include "../layers.h"
-#include "../published.h"
-#include "all.h"
 #include "common.h"
+#include "initialise.h"
+#include "layers.h"
+#include "published.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::cifar_resnet20 {
 
-const MethodInfo kCifarResnet20Info{
+const MethodInfo kInfo{
     .name = "cifar_resnet20",
     .summary = "ResNet-20 for CIFAR-10; published weights of natural training",
     .citation = "He et al., Deep Residual Learning for Image Recognition, CVPR 2016",
@@ -64,10 +62,8 @@ class CifarResnet20 final : public CommonArchitecture {
   }
 };
 
-}  // namespace
-
-void register_cifar_resnet20(Registry<Architecture>& registry) {
-  registry.add<CifarResnet20>(kCifarResnet20Info);
+void add_to(Registry<Architecture>& registry) {
+  registry.add<CifarResnet20>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cifar_resnet20

@@ -3,14 +3,12 @@
 // the published weights.
 //     cifar_resnet2b   8 channels, then a stage of two units with 16: 112,006 parameters
 //     cifar_resnet4b   16 channels, then two stages of two units with 32: 123,734 parameters
-#include "../initialise.h"
-#include "../layers.h"
-#include "../published.h"
-#include "all.h"
 #include "common.h"
+#include "initialise.h"
+#include "layers.h"
+#include "published.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::small_cifar_resnets {
 
 std::vector<OptionSpec> options() {
   return common_options({.inputs = "3x32x32", .mean = "0.4914x0.4822x0.4465", .deviation = "0.2471x0.2435x0.2616"});
@@ -79,11 +77,9 @@ class CifarResnetSmall final : public CommonArchitecture {
   int stages_;
 };
 
-}  // namespace
-
-void register_small_cifar_resnets(Registry<Architecture>& registry) {
+void add_to(Registry<Architecture>& registry) {
   registry.add(k2b, [](const Options& given) { return std::make_unique<CifarResnetSmall>(given, k2b, 1); });
   registry.add(k4b, [](const Options& given) { return std::make_unique<CifarResnetSmall>(given, k4b, 2); });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::small_cifar_resnets

@@ -1,15 +1,13 @@
 // The network for MNIST and Fashion-MNIST of Chen et al., "Robust Attribution Regularization", NeurIPS 2019 (and of Madry et
 // al. 2018 before them): two 5x5 convolutions with pooling and a hidden layer of 1024; 3,274,634 parameters. width=16x32x256 is
 // the narrow one for short trainings.
-#include "../initialise.h"
-#include "../layers.h"
-#include "all.h"
 #include "common.h"
+#include "initialise.h"
+#include "layers.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::cnn_chen {
 
-const MethodInfo kCnnChenInfo{
+const MethodInfo kInfo{
     .name = "cnn_chen",
     .summary = "convolutional network for MNIST and Fashion-MNIST of the attribution-robustness papers",
     .citation = "Chen et al., Robust Attribution Regularization, NeurIPS 2019",
@@ -46,10 +44,8 @@ class CnnChen final : public CommonArchitecture {
   std::vector<std::int64_t> width_;
 };
 
-}  // namespace
-
-void register_cnn_chen(Registry<Architecture>& registry) {
-  registry.add<CnnChen>(kCnnChenInfo);
+void add_to(Registry<Architecture>& registry) {
+  registry.add<CnnChen>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cnn_chen

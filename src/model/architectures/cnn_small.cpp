@@ -1,13 +1,11 @@
 // A small convolutional network that trains on a CPU in seconds: two 3x3 convolutions with pooling, one hidden layer.
-#include "../initialise.h"
-#include "../layers.h"
-#include "all.h"
 #include "common.h"
+#include "initialise.h"
+#include "layers.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::cnn_small {
 
-const MethodInfo kCnnSmallInfo{
+const MethodInfo kInfo{
     .name = "cnn_small",
     .summary = "small convolutional network for quick work on small images",
     .options = common_options({.inputs = "1x28x28"},
@@ -43,10 +41,8 @@ class CnnSmall final : public CommonArchitecture {
   std::int64_t width_, hidden_;
 };
 
-}  // namespace
-
-void register_cnn_small(Registry<Architecture>& registry) {
-  registry.add<CnnSmall>(kCnnSmallInfo);
+void add_to(Registry<Architecture>& registry) {
+  registry.add<CnnSmall>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cnn_small

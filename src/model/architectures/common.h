@@ -33,7 +33,7 @@ std::vector<OptionSpec> activation_options(const char* activation = "relu", doub
 
 // Throws kUsage for a parameter that the activation does not have.
 op::Activation activation_of(const Options& options);
-// A vector or an image, as the option `inputs` says.
+// Gives the layout of a vector or an image, as the option `inputs` says.
 Layout input_layout(const Options& options);
 
 // Reads the common options; throws kUsage for those that do not go together.

@@ -1,16 +1,14 @@
 // One linear layer: logits = W x + b. Its logits' gradients are the rows of W, whatever the input.
-#include "../initialise.h"
-#include "../layers.h"
-#include "all.h"
 #include "common.h"
+#include "initialise.h"
+#include "layers.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::linear {
 
-const MethodInfo kLinearInfo{.name = "linear",
-                             .summary = "one linear layer (multinomial logistic regression)",
-                             .options = {{"inputs", "30", anything(), "shape of a sample, such as 30 or 3x32x32"},
-                                         {"classes", 2, at_least(2), "number of classes"}}};
+const MethodInfo kInfo{.name = "linear",
+                       .summary = "one linear layer (multinomial logistic regression)",
+                       .options = {{"inputs", "30", anything(), "shape of a sample, such as 30 or 3x32x32"},
+                                   {"classes", 2, at_least(2), "number of classes"}}};
 
 class Linear final : public Architecture {
  public:
@@ -33,10 +31,8 @@ class Linear final : public Architecture {
   std::int64_t classes_;
 };
 
-}  // namespace
-
-void register_linear(Registry<Architecture>& registry) {
-  registry.add<Linear>(kLinearInfo);
+void add_to(Registry<Architecture>& registry) {
+  registry.add<Linear>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::linear

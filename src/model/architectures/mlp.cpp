@@ -1,17 +1,14 @@
 // A multilayer perceptron: linear layers with an activation between them. R2ET's tabular models are n-32-2.
-#include "../initialise.h"
-#include "../layers.h"
-#include "all.h"
 #include "common.h"
+#include "initialise.h"
+#include "layers.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::mlp {
 
-const MethodInfo kMlpInfo{
-    .name = "mlp",
-    .summary = "multilayer perceptron of any widths",
-    .options = common_options({.inputs = "30", .classes = 2},
-                              {{"hidden", "32", anything(), "widths of the hidden layers, such as 64x64"}})};
+const MethodInfo kInfo{.name = "mlp",
+                       .summary = "multilayer perceptron of any widths",
+                       .options = common_options({.inputs = "30", .classes = 2},
+                                                 {{"hidden", "32", anything(), "widths of the hidden layers, such as 64x64"}})};
 
 class Mlp final : public CommonArchitecture {
  public:
@@ -38,10 +35,8 @@ class Mlp final : public CommonArchitecture {
   std::vector<std::int64_t> hidden_;
 };
 
-}  // namespace
-
-void register_mlp(Registry<Architecture>& registry) {
-  registry.add<Mlp>(kMlpInfo);
+void add_to(Registry<Architecture>& registry) {
+  registry.add<Mlp>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::mlp

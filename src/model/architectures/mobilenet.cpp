@@ -4,22 +4,19 @@
 #include <array>
 #include <map>
 
-#include "../initialise.h"
-#include "../layers.h"
-#include "../published.h"
-#include "all.h"
 #include "common.h"
 #include "holdfast/core/torch.h"
+#include "initialise.h"
+#include "layers.h"
+#include "published.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::mobilenet {
 
-const MethodInfo kMobilenetInfo{
-    .name = "mobilenet_v1_075",
-    .summary = "MobileNet v1 0.75 for ImageNet; published weights",
-    .citation = "Howard et al., MobileNets, 2017",
-    .options =
-        common_options({.inputs = "3x224x224", .classes = 1000, .activation = "relu6", .mean = "0.5", .deviation = "0.5"})};
+const MethodInfo kInfo{.name = "mobilenet_v1_075",
+                       .summary = "MobileNet v1 0.75 for ImageNet; published weights",
+                       .citation = "Howard et al., MobileNets, 2017",
+                       .options = common_options(
+                           {.inputs = "3x224x224", .classes = 1000, .activation = "relu6", .mean = "0.5", .deviation = "0.5"})};
 
 struct Block {
   std::int64_t stride, channels;
@@ -103,10 +100,8 @@ class Mobilenet final : public CommonArchitecture {
   }
 };
 
-}  // namespace
-
-void register_mobilenet(Registry<Architecture>& registry) {
-  registry.add<Mobilenet>(kMobilenetInfo);
+void add_to(Registry<Architecture>& registry) {
+  registry.add<Mobilenet>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::mobilenet

@@ -1,14 +1,12 @@
 // ResNet9 for CIFAR-10, R2ET's image model: 3x3 convolutions with batch normalisation, two residual blocks, 6,575,370 parameters.
 //     64, 128 pool | 128 128 + | 256 pool, 512 pool | 512 512 + | pool 4, linear
-#include "../initialise.h"
-#include "../layers.h"
-#include "all.h"
 #include "common.h"
+#include "initialise.h"
+#include "layers.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::resnet9 {
 
-const MethodInfo kResnet9Info{
+const MethodInfo kInfo{
     .name = "resnet9",
     .summary = "nine-layer residual network for CIFAR-10, with batch normalisation",
     .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -52,10 +50,8 @@ class Resnet9 final : public CommonArchitecture {
   }
 };
 
-}  // namespace
-
-void register_resnet9(Registry<Architecture>& registry) {
-  registry.add<Resnet9>(kResnet9Info);
+void add_to(Registry<Architecture>& registry) {
+  registry.add<Resnet9>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::resnet9

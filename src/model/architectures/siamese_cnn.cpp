@@ -1,14 +1,12 @@
 // Whether two images show the same class: one encoder for both sides, the magnitude of their difference, a linear layer.
 // R2ET's model for pairs of MNIST images; the paper does not describe it, so the encoder's sizes are ours.
-#include "../initialise.h"
-#include "../layers.h"
-#include "all.h"
 #include "common.h"
+#include "initialise.h"
+#include "layers.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::siamese_cnn {
 
-const MethodInfo kSiameseCnnInfo{
+const MethodInfo kInfo{
     .name = "siamese_cnn",
     .summary = "same class or not, for pairs of images: one convolutional encoder for both sides",
     .options = common_options({.inputs = "1x28x28", .classes = 2},
@@ -47,10 +45,8 @@ class SiameseCnn final : public CommonArchitecture {
   std::int64_t width_, embedding_;
 };
 
-}  // namespace
-
-void register_siamese_cnn(Registry<Architecture>& registry) {
-  registry.add<SiameseCnn>(kSiameseCnnInfo);
+void add_to(Registry<Architecture>& registry) {
+  registry.add<SiameseCnn>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::siamese_cnn

@@ -6,13 +6,11 @@
 //
 // The input is the edges; nodes carry no features but which one they are (the identity matrix), as brain regions do. R2ET's model
 // for pairs of brain networks; the paper does not describe it, so the sizes are ours.
-#include "../initialise.h"
-#include "../layers.h"
-#include "all.h"
 #include "common.h"
+#include "initialise.h"
+#include "layers.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::siamese_gcn {
 
 std::vector<OptionSpec> options() {
   std::vector<OptionSpec> list = {{"nodes", 111, at_least(2), "nodes of a graph"},
@@ -22,7 +20,7 @@ std::vector<OptionSpec> options() {
   return list;
 }
 
-const MethodInfo kSiameseGcnInfo{
+const MethodInfo kInfo{
     .name = "siamese_gcn",
     .summary = "same class or not, for pairs of graphs: one graph convolutional encoder for both sides",
     .citation = "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017",
@@ -61,10 +59,8 @@ class SiameseGcn final : public Architecture {
   op::Activation activation_;
 };
 
-}  // namespace
-
-void register_siamese_gcn(Registry<Architecture>& registry) {
-  registry.add<SiameseGcn>(kSiameseGcnInfo);
+void add_to(Registry<Architecture>& registry) {
+  registry.add<SiameseGcn>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::siamese_gcn

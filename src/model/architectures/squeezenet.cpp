@@ -1,23 +1,21 @@
 // SqueezeNet 1.0 for ImageNet: Iandola et al., "SqueezeNet: AlexNet-level accuracy with 50x fewer parameters", 2016; 1,248,424
 // parameters. The published weights take BGR on the 0-255 scale less the mean (104, 117, 123); the network does that itself from
 // RGB in [0, 1]. As in the original, pools round up and the last convolution is padded and followed by an activation.
-#include "../initialise.h"
-#include "../layers.h"
-#include "../published.h"
-#include "all.h"
 #include "common.h"
+#include "initialise.h"
+#include "layers.h"
+#include "published.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::squeezenet {
 
 // (123, 117, 104) / 255 and 1 / 255.
-const MethodInfo kSqueezenetInfo{.name = "squeezenet1_0",
-                                 .summary = "SqueezeNet 1.0 for ImageNet; published weights",
-                                 .citation = "Iandola et al., SqueezeNet, 2016",
-                                 .options = common_options({.inputs = "3x227x227",
-                                                            .classes = 1000,
-                                                            .mean = "0.4823529411764706x0.4588235294117647x0.40784313725490196",
-                                                            .deviation = "0.00392156862745098"})};
+const MethodInfo kInfo{.name = "squeezenet1_0",
+                       .summary = "SqueezeNet 1.0 for ImageNet; published weights",
+                       .citation = "Iandola et al., SqueezeNet, 2016",
+                       .options = common_options({.inputs = "3x227x227",
+                                                  .classes = 1000,
+                                                  .mean = "0.4823529411764706x0.4588235294117647x0.40784313725490196",
+                                                  .deviation = "0.00392156862745098"})};
 
 class Squeezenet final : public CommonArchitecture {
  public:
@@ -75,10 +73,8 @@ class Squeezenet final : public CommonArchitecture {
   }
 };
 
-}  // namespace
-
-void register_squeezenet(Registry<Architecture>& registry) {
-  registry.add<Squeezenet>(kSqueezenetInfo);
+void add_to(Registry<Architecture>& registry) {
+  registry.add<Squeezenet>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::squeezenet

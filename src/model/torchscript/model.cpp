@@ -1,0 +1,168 @@
+// The two models a TorchScript file can become.
+#include "../network/describe.h"
+#include "holdfast/core/error.h"
+#include "holdfast/core/log.h"
+#include "holdfast/core/raw_array.h"
+#include "holdfast/core/tiles.h"
+#include "holdfast/model/outputs.h"
+#include "holdfast/model/torchscript.h"
+#include "import.h"
+#include "trial.h"
+
+namespace holdfast {
+namespace {
+
+using torchscript::Imported;
+using torchscript::Script;
+
+// A sample's layout when the file tells its shape and the shape what it is; pairs and the like need a schema.
+std::optional<Layout> layout_of(const Script& script) {
+  if (!script.traced_shape || script.traced_shape->size() > 3) return std::nullopt;
+  const Layout layout = Layout::guess(*script.traced_shape);
+  return layout.sample_shape() == *script.traced_shape ? std::optional(layout) : std::nullopt;
+}
+
+void check_inputs(const Script& script, const at::Tensor& inputs) {
+  if (inputs.dim() < 2) torchscript::refused_inputs(script.path, inputs, "they are no batch of samples");
+  if (inputs.scalar_type() != script.dtype) {
+    torchscript::refused_inputs(script.path, inputs, fmt::format("it computes in {}", type_word(script.dtype)));
+  }
+}
+
+std::string described_notes(const Script& script) {
+  std::string text;
+  for (const std::string& note : script.notes) text += fmt::format(" Note: {}.", note);
+  return text;
+}
+
+// What the outputs for one sample lack, where a sample's shape is known.
+std::string described_outputs(const Model& model, const std::optional<std::vector<std::int64_t>>& sample_shape) {
+  if (!sample_shape) return "";
+  std::vector<std::int64_t> shape = *sample_shape;
+  shape.insert(shape.begin(), 1);
+  const at::NoGradGuard no_graph;
+  std::string wrong;
+  try {
+    wrong = wrong_outputs(model.logits(at::zeros(shape, at::TensorOptions(model.device()).dtype(model.dtype()))).sizes(), 1);
+    if (!wrong.empty()) wrong = "it " + wrong;
+  } catch (const Error& error) {  // a description says what is wrong, it does not fail
+    wrong = error.what();
+  }
+  return wrong.empty() ? "" : fmt::format(" Nothing can explain or attack it: {}.", wrong);
+}
+
+std::string described_size(const Script& script) {
+  return fmt::format("{} parameters, {} on {}", script.parameters, type_word(script.dtype), device_words(script.device));
+}
+
+// A script that was read into a Network.
+class ScriptedNetwork final : public Model {
+ public:
+  ScriptedNetwork(Script script, Imported imported) : script_(std::move(script)), imported_(std::move(imported)) {}
+
+  at::Tensor logits(const at::Tensor& inputs) const override { return logits(inputs, Rule::exact()); }
+
+  at::Tensor logits(const at::Tensor& inputs, const Rule& rule) const override {
+    check_inputs(script_, inputs);
+    if (imported_.depends_on_shape && inputs.sizes().slice(1) != at::IntArrayRef(imported_.sample_shape)) {
+      torchscript::refused_inputs(script_.path, inputs,
+                                  fmt::format("it was traced for samples of shape {}", to_string(imported_.sample_shape)));
+    }
+    try {
+      return imported_.network.run(inputs, rule).logits;
+    } catch (const c10::Error& error) {
+      torchscript::refused_inputs(script_.path, inputs, error.what_without_backtrace());
+    }
+  }
+
+  Capabilities capabilities() const override {
+    return {.layers = true, .float64 = true, .scale_invariant = imported_.network.scale_invariant()};
+  }
+  const Network* network() const override { return &imported_.network; }
+  std::optional<std::int64_t> parameter_count() const override { return script_.parameters; }
+  at::Device device() const override { return script_.device; }
+  at::ScalarType dtype() const override { return script_.dtype; }
+  std::optional<Layout> layout() const override { return layout_of(script_); }
+
+  std::unique_ptr<Model> in_double() const override {
+    Script script = script_;
+    script.dtype = at::kDouble;
+    auto copy = std::make_unique<ScriptedNetwork>(
+        std::move(script), Imported{imported_.network.to(at::kDouble), imported_.sample_shape, imported_.depends_on_shape});
+    copy->set_name(name());
+    return copy;
+  }
+
+  std::string describe() const override {
+    return fmt::format(
+        "{}: a TorchScript file, read into a network of {}; {}. Checked against the file on samples of shape {}.{}", script_.path,
+        describe_operations(imported_.network), described_size(script_), to_string(imported_.sample_shape),
+        described_outputs(*this, imported_.sample_shape) + described_notes(script_));
+  }
+
+ private:
+  Script script_;
+  Imported imported_;
+};
+
+// A script that is run as it is.
+class OpaqueScript final : public Model {
+ public:
+  OpaqueScript(Script script, std::string reason, Capabilities capabilities)
+      : script_(std::move(script)), reason_(std::move(reason)), capabilities_(capabilities) {}
+
+  at::Tensor logits(const at::Tensor& inputs) const override {
+    check_inputs(script_, inputs);
+    return torchscript::run_script(script_, inputs);
+  }
+  using Model::logits;
+
+  std::optional<std::int64_t> parameter_count() const override { return script_.parameters; }
+  Capabilities capabilities() const override { return capabilities_; }
+  at::Device device() const override { return script_.device; }
+  at::ScalarType dtype() const override { return script_.dtype; }
+  std::optional<Layout> layout() const override { return layout_of(script_); }
+
+  std::unique_ptr<Model> in_double() const override {
+    if (!capabilities_.float64) return nullptr;
+    auto copy = std::make_unique<OpaqueScript>(torchscript::in_double(script_), reason_, capabilities_);
+    copy->set_name(name());
+    return copy;
+  }
+
+  std::string describe() const override {
+    std::string cannot = "no surrogates, no layer-wise explainers";
+    if (!capabilities_.gradients)
+      cannot += ", no gradients";
+    else if (!capabilities_.double_backward)
+      cannot += ", no gradients of gradients";
+    if (!capabilities_.float64) cannot += ", no double precision";
+    return fmt::format("{}: a TorchScript file that runs as it is, because {}: {}; {}.{}", script_.path, reason_, cannot,
+                       described_size(script_), described_outputs(*this, script_.traced_shape) + described_notes(script_));
+  }
+
+ private:
+  Script script_;
+  std::string reason_;
+  Capabilities capabilities_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device device) {
+  const TileThread alone;  // the trials are small: threads would spend their time waiting for each other
+  Script script = torchscript::read_script(path, device);
+  for (const std::string& note : script.notes) log_warning("{}: {}", path, note);
+  auto read = torchscript::import_network(script);
+  std::unique_ptr<Model> model;
+  if (auto* imported = std::get_if<Imported>(&read)) {
+    model = std::make_unique<ScriptedNetwork>(std::move(script), std::move(*imported));
+  } else {
+    const Capabilities capabilities = torchscript::tried_capabilities(script);
+    model = std::make_unique<OpaqueScript>(std::move(script), std::get<std::string>(std::move(read)), capabilities);
+  }
+  model->set_name(path);
+  return model;
+}
+
+}  // namespace holdfast

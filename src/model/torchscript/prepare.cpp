@@ -1,0 +1,94 @@
+// What is edited in a frozen graph before it is read or run.
+#include <algorithm>
+#include <string_view>
+
+#include "script.h"
+
+namespace holdfast::torchscript {
+namespace {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+
+bool is_one_of(const Node* node, std::initializer_list<std::string_view> names) {
+  const std::string_view name = node->kind().toQualString();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Replaces a flag that is constantly true by false; says whether it did.
+bool turn_off(Graph& graph, Node* node, const char* flag) {
+  const auto position = node->schema().argumentIndexWithName(flag);
+  if (!position) return false;
+  const auto index = static_cast<std::size_t>(*position);
+  const auto value = torch::jit::toIValue(node->input(index));
+  if (!value || !value->isBool() || !value->toBool()) return false;
+  const torch::jit::WithInsertPoint before(node);
+  node->replaceInput(index, graph.insertConstant(false));
+  return true;
+}
+
+bool is_none(Value* value) {
+  const auto known = torch::jit::toIValue(value);
+  return known && known->isNone();
+}
+
+bool turn_off_dropout(Graph& graph) {
+  bool edited = false;
+  visit_nodes(graph.block(), [&](Node* node) {
+    if (is_one_of(node,
+                  {"aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::feature_dropout_", "aten::alpha_dropout",
+                   "aten::alpha_dropout_", "aten::feature_alpha_dropout", "aten::feature_alpha_dropout_"})) {
+      edited = turn_off(graph, node, "train") || edited;
+    }
+  });
+  return edited;
+}
+
+// Only where there are running statistics; a layer without them uses the batch's in evaluation too.
+bool turn_off_batch_statistics(Graph& graph) {
+  bool edited = false;
+  visit_nodes(graph.block(), [&](Node* node) {
+    if (is_one_of(node, {"aten::batch_norm"}) && !is_none(node->namedInput("running_mean"))) {
+      edited = turn_off(graph, node, "training") || edited;
+    }
+  });
+  if (!edited) return false;
+  // The counter of training batches would be written to at every call.
+  visit_nodes(graph.block(), [](Node* node) {
+    if (!is_one_of(node, {"aten::add_"}) || node->output()->hasUses()) return;
+    Node* source = node->input(0)->node();
+    if (source->kind() == torch::jit::prim::GetAttr && source->s(torch::jit::attr::name) == "num_batches_tracked")
+      node->destroy();
+  });
+  return true;
+}
+
+// The softmax over classes that the graph returns, alone or in a tuple of one.
+Node* final_softmax(Graph& graph) {
+  if (graph.outputs().size() != 1) return nullptr;
+  Node* last = graph.outputs()[0]->node();
+  if (last->kind() == torch::jit::prim::TupleConstruct && last->inputs().size() == 1) last = last->input(0)->node();
+  if (!is_one_of(last, {"aten::softmax", "aten::log_softmax"})) return nullptr;
+  const auto dim = torch::jit::toIValue(last->namedInput("dim"));
+  const bool over_classes = dim && dim->isInt() && (dim->toInt() == 1 || dim->toInt() == -1);
+  return over_classes ? last : nullptr;
+}
+
+}  // namespace
+
+std::vector<std::string> prepare_for_evaluation(Graph& graph) {
+  std::vector<std::string> notes;
+  if (turn_off_dropout(graph)) notes.push_back("dropout that the file keeps on in evaluation is turned off");
+  if (turn_off_batch_statistics(graph)) {
+    notes.push_back("batch normalisation that was traced in training mode uses its running statistics");
+  }
+  if (Node* softmax = final_softmax(graph)) {
+    notes.push_back(std::string("logits are what goes into the ") + softmax->kind().toUnqualString() + " at its end");
+    softmax->output()->replaceAllUsesWith(softmax->input(0));
+    softmax->destroy();
+  }
+  return notes;
+}
+
+}  // namespace holdfast::torchscript
