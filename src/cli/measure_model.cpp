@@ -98,7 +98,7 @@ void print_measures(const std::vector<std::unique_ptr<Measure>>& chosen, const s
                     std::uint64_t seed) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const Interval interval = mean_interval(*chosen[i], measured[i], seed);
+    const Interval interval = measured_interval(*chosen[i], measured[i], seed);
     rows.push_back({chosen[i]->name(), number(interval.mean), range(interval.low, interval.high), number(interval.median),
                     fmt::format("{}", interval.count), chosen[i]->higher_is_better() ? "higher" : "lower"});
     for (const auto& [part, values] : measured[i].parts) {

@@ -63,13 +63,13 @@ Measurement measure_all(const Measure& measure, const MeasureTask& task, const T
   return join(std::move(parts));
 }
 
-Interval mean_interval(const Measure& measure, const Measurement& measured, std::uint64_t seed) {
+Interval measured_interval(const Measure& measure, const Measurement& measured, std::uint64_t seed) {
   const auto [low, high] = measure.range();
   return mean_interval(measured.values, seed, low, high);
 }
 
 Json to_json(const Measure& measure, const Measurement& measured, std::uint64_t seed) {
-  const Interval interval = mean_interval(measure, measured, seed);
+  const Interval interval = measured_interval(measure, measured, seed);
   Json parts = Json::object();
   for (const auto& [name, values] : measured.parts) {
     parts[name] = {{"mean", defined_mean(values)}, {"values", values}};

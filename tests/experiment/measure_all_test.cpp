@@ -65,12 +65,12 @@ TEST(MeasureAll, EqualValuesLeaveRoomWithinTheMeasuresRange) {
   const double unseen = 1 - std::pow(0.025, 0.25);
   const Measurement measured{.values = {1, 1, 1, 1}};
   for (const char* call : {"thickness(k=4)", "dffot", "deletion"}) {
-    const Interval interval = mean_interval(*measures().make(call), measured, 0);
+    const Interval interval = measured_interval(*measures().make(call), measured, 0);
     EXPECT_DOUBLE_EQ(interval.low, 1 - unseen) << call;
     EXPECT_EQ(interval.high, 1) << call;
   }
   for (const char* call : {"thickness(k=4,form=relaxed)", "curvature"})
-    EXPECT_EQ(mean_interval(*measures().make(call), measured, 0).low, 1) << call << " has no end";
+    EXPECT_EQ(measured_interval(*measures().make(call), measured, 0).low, 1) << call << " has no end";
 }
 
 RowSummary attacked(const std::string& model, std::vector<double> values, std::vector<std::int64_t> first_swap) {

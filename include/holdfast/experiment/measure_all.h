@@ -18,7 +18,7 @@ void check_measure(const Measure& measure, const MeasureTask& task);
 Measurement measure_all(const Measure& measure, const MeasureTask& task, const TileOptions& tiles, Progress* progress = nullptr);
 
 // Over samples, by bootstrap; where all values are equal, within the measure's range (metric/levels.h).
-Interval mean_interval(const Measure& measure, const Measurement& measured, std::uint64_t seed);
+Interval measured_interval(const Measure& measure, const Measurement& measured, std::uint64_t seed);
 
 // {"name", "mean", "low", "high", "median", "count", "higher_is_better", "values", "parts": {"error": {"mean", "values"}}}:
 // the interval above; undefined values are null and left out.

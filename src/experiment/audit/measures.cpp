@@ -45,7 +45,7 @@ MeasureRow run_measure(const MeasureCell& cell, const TileOptions& tiles, const 
 
 Json measure_row_json(const MeasureRow& row) {
   const auto& [cell, measured] = row;
-  const Interval interval = mean_interval(*cell.measure, measured, cell.seed);
+  const Interval interval = measured_interval(*cell.measure, measured, cell.seed);
   Json parts = Json::object();
   for (const auto& [name, values] : measured.parts) parts[name] = mean_interval(values, cell.seed).mean;
   return {{"dataset", cell.subject.dataset},
