@@ -25,7 +25,7 @@ struct AuditCommand {
   AttackFlags attack;
   std::string config, out, title = "audit";
   std::vector<std::string> set, gates, measures;
-  bool json = false;
+  bool json = false, restart = false;
   const CLI::App* command = nullptr;
 
   bool given(const std::string& flag) const { return command->count(flag) > 0; }
@@ -53,8 +53,11 @@ Request from_config(const AuditCommand& flags) {
   for (const AuditConfig::DatasetEntry& entry : config.datasets) trials.push_back(entry.trial);
   check_gates_answered(config.gates, trials);
   const at::Device device = flags.common.torch_device();
-  return {identity_of(config, flags.common.tiles(), device), config.gates,
-          [&flags, config, device] { return prepare_audit(config, flags.out, flags.common.tiles(), device); }};
+  check_writable_folder(flags.out);
+  const auto datasets = std::make_shared<const std::vector<Dataset>>(load_datasets(config));
+  return {identity_of(config, *datasets, flags.common.tiles(), device), config.gates, [&flags, config, datasets, device] {
+            return prepare_audit(config, *datasets, flags.out, flags.common.tiles(), device);
+          }};
 }
 
 Trial trial_of(const AuditCommand& flags) {
@@ -118,7 +121,7 @@ int run(const AuditCommand& flags, const Outcome& outcome) {
   flags.common.apply();
   if (!flags.config.empty()) refuse_flags_beside_config(flags);
   const Request request = flags.config.empty() ? from_flags(flags) : from_config(flags);
-  const FolderClaim claim = claim_run_folder(flags.out, request.identity);
+  const FolderClaim claim = claim_run_folder(flags.out, request.identity, flags.restart);
   const Json results = results_of(flags, request, outcome);
   if (!results.at("gates").empty()) write_atomic(flags.out + "/junit.xml", junit_xml(results));
   write_report({flags.out}, flags.out + "/report.html");
@@ -146,6 +149,7 @@ void add_audit(CLI::App& app, Outcome& outcome) {
   command->add_option("--title", flags->title, "Title of the report")->capture_default_str();
   command->add_option("--out", flags->out, "Run folder; an interrupted run in it goes on")->required();
   command->add_option("--set", flags->set, "section.key=value over CONFIG; may be repeated")->allow_extra_args(false);
+  command->add_flag("--restart", flags->restart, "Replace another run that --out holds; its files are removed first");
   command->add_flag("--json", flags->json, "Print results.json instead of the table");
   flags->common.add_to(*command);
   flags->command = command;

@@ -15,7 +15,7 @@ struct TrainCommand {
   CommonFlags common;
   std::string config, out;
   std::vector<std::string> set;
-  bool json = false;
+  bool json = false, restart = false;
   bool seed_given = false;
 };
 
@@ -33,6 +33,7 @@ void run(const TrainCommand& flags) {
   TrainConfig config = read_train_config(Config::load(flags.config, overrides));
   config.options.device = flags.common.torch_device();
   config.options.threads = flags.common.threads;
+  if (flags.restart) remove_run(flags.out);
   const Json results = run_training(config, flags.out, machine_facts(flags.common.threads, config.options.device.str()));
   if (flags.json) {
     std::fputs(dump_json(results).c_str(), stdout);
@@ -57,6 +58,7 @@ void add_train(CLI::App& app, Outcome& outcome) {
   command->add_option("CONFIG", flags->config, "TOML file")->required();
   command->add_option("--out", flags->out, "Folder for model.safetensors, history.jsonl and results.json")->required();
   command->add_option("--set", flags->set, "section.key=value over the configuration; may be repeated")->allow_extra_args(false);
+  command->add_flag("--restart", flags->restart, "Train again from the start: what an earlier training left in --out is removed");
   command->add_flag("--json", flags->json, "Print results.json");
   flags->common.add_to(*command);
   command->callback([flags, command, &outcome] {

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "holdfast/core/files.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 
@@ -79,10 +80,23 @@ void validate(const Dataset& dataset) {
   check_parts(dataset);
 }
 
+std::string content_digest(const Dataset& dataset) {
+  const auto digest_of = [](const at::Tensor& tensor) {
+    const at::Tensor plain = tensor.cpu().contiguous();
+    return sha256_hex({static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes()});
+  };
+  std::string parts =
+      dataset.name + '\n' + digest_of(dataset.inputs) + digest_of(dataset.labels) + to_json(dataset.schema).dump();
+  for (const std::vector<std::int64_t>* rows : {&dataset.train, &dataset.validation, &dataset.test})
+    parts += '\n' + sha256_hex(std::as_bytes(std::span(*rows)));
+  return sha256_hex(as_bytes(parts));
+}
+
 Dataset load_dataset(const std::string& call, const LoadContext& context) {
   Dataset dataset = datasets().make(call)->load(context);
   dataset.name = datasets().options(call).canonical();
   validate(dataset);
+  dataset.digest = content_digest(dataset);
   return dataset;
 }
 

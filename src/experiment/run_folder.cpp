@@ -49,8 +49,23 @@ Json read_or_advise(const std::string& path, const std::string& folder) {
 
 void check_same(const Json& mine, const Json& theirs, const std::string& folder) {
   if (theirs == mine) return;
-  usage_error("{} holds another run (it differs at {}); choose another --out or remove the folder", folder,
+  usage_error("{} holds another run (it differs at {}); choose another --out, or give --restart to replace it", folder,
               first_difference(mine, theirs));
+}
+
+// The identity that a folder's plan or manifest holds; null when it holds no run.
+Json held_identity(const std::string& folder) {
+  if (file_exists(plan_path(folder))) return read_or_advise(plan_path(folder), folder);
+  if (file_exists(manifest_path(folder))) return read_or_advise(manifest_path(folder), folder).value("identity", Json());
+  return {};
+}
+
+std::string digest_of(const std::string& folder, const std::string& name) {
+  const std::string path = folder + "/" + name;
+  if (name != "results.json") return sha256_of_file(path);
+  Json results = read_or_advise(path, folder);
+  results.erase("gates");
+  return sha256_hex(as_bytes(results.dump()));
 }
 
 // A run that was refused or stopped before anything was done has left its plan and no more.
@@ -84,19 +99,27 @@ FolderClaim::~FolderClaim() {
   made_.remove_empty();
 }
 
-FolderClaim claim_run_folder(const std::string& folder, const Json& identity) {
+void remove_run(const std::string& folder) {
+  // The manifest first: a folder without it counts as unfinished.
+  for (const char* file : {"manifest.json", "results.json", "samples.csv", "measures.csv", "junit.xml", "report.html",
+                           "checkpoint.safetensors", "history.jsonl", "model.safetensors"})
+    std::filesystem::remove(folder + "/" + file);
+  for (const char* part : {"tiles", "arrays", "models", "cells", "test"}) remove_folder(folder + "/" + part);
+}
+
+FolderClaim claim_run_folder(const std::string& folder, const Json& identity, bool restart) {
   FolderClaim claim(folder);
-  if (holds_a_plan_alone(folder)) {
-    write_json(plan_path(folder), identity);
-  } else if (file_exists(plan_path(folder))) {
-    check_same(identity, read_or_advise(plan_path(folder), folder), folder);
-  } else if (file_exists(manifest_path(folder))) {
-    check_same(identity, read_or_advise(manifest_path(folder), folder).value("identity", Json()), folder);
-  } else {
+  const Json held = holds_a_plan_alone(folder) ? Json() : held_identity(folder);
+  if (!held.is_null() && restart) {
+    remove_run(folder);
+  } else if (!held.is_null()) {
+    check_same(identity, held, folder);
+    return claim;
+  } else if (!holds_a_plan_alone(folder)) {
     check_empty(folder);
-    make_folders(folder + "/tiles");
-    write_json(plan_path(folder), identity);
   }
+  make_folders(folder + "/tiles");
+  write_json(plan_path(folder), identity);
   return claim;
 }
 
@@ -116,12 +139,28 @@ Json run_conditions(std::int64_t tile, at::Device device, const std::vector<std:
   return {{"holdfast", kVersion},
           {"torch", TORCH_VERSION},
           {"device", at::Device(device.type()).str()},
+          {"instructions", at::get_cpu_capability()},
           {"tile", tile},
           {"files", sums}};
 }
 
 bool run_is_complete(const std::string& folder) {
-  return file_exists(manifest_path(folder));
+  if (!file_exists(manifest_path(folder))) return false;
+  const Json manifest = read_or_advise(manifest_path(folder), folder);
+  for (const auto& [name, digest] : manifest.value("digests", Json::object()).items()) {
+    const std::string path = folder + "/" + name;
+    if (!file_exists(path)) input_error("{} is missing since the run ended; give --restart to run again", path);
+    if (digest_of(folder, name) != digest) input_error("{} was changed after the run ended; give --restart to run again", path);
+  }
+  return true;
+}
+
+Json file_digests(const std::string& folder, const std::vector<std::string>& names) {
+  Json digests = Json::object();
+  for (const std::string& name : names) {
+    if (file_exists(folder + "/" + name)) digests[name] = digest_of(folder, name);
+  }
+  return digests;
 }
 
 std::string tile_folder(const std::string& folder, std::size_t cell) {

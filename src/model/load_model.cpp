@@ -115,7 +115,8 @@ void save_network(const std::string& path, const Network& network, const std::st
 }
 
 std::string model_file(const std::string& text) {
-  const std::size_t colon = text.find(':');
+  if (file_exists(text)) return text;  // its name may have a colon too
+  const std::size_t colon = colon_of(text);
   const std::string file = colon == std::string::npos ? text : text.substr(colon + 1);
   return colon != std::string::npos && file == "pretrained" ? "" : file;
 }

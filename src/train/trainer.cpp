@@ -44,6 +44,7 @@ std::string fingerprint(const std::vector<std::int64_t>& rows) {
 Json settings_of(const Dataset& dataset, const TrainOptions& options) {
   Json settings = to_json(options);
   settings["dataset"] = dataset.name;
+  settings["content of the dataset"] = dataset.digest;
   settings["training samples"] = fingerprint(dataset.train);
   settings["validation samples"] = fingerprint(dataset.validation);
   return settings;
@@ -53,8 +54,8 @@ void check_same_settings(const Json& stored, const Json& wanted, const std::stri
   for (const auto& [key, value] : wanted.items()) {
     const Json before = stored.value(key, Json());
     if (before != value) {
-      usage_error("{} is of another training ({} was {}, is {}); choose another --out or remove that file", path, key,
-                  before.dump(), value.dump());
+      usage_error("{} is of another training ({} was {}, is {}); choose another --out, or give --restart to train again", path,
+                  key, before.dump(), value.dump());
     }
   }
 }

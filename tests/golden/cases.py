@@ -529,6 +529,7 @@ EXPERIMENT_DATA = {
     "lens/ablation": (DIGITS,),
 }
 TIMED = {"r2et/cost"}  # measures seconds, which are never the same
+CELL_DIGITS = 5
 SHOWN_FIELDS = ("value", "specific")  # kept for each row; the others in short
 
 
@@ -539,7 +540,7 @@ def cells_of(table, name):
 
 
 def rounded_cell(number):
-    return number if number is None or isinstance(number, str) else rounded(number)
+    return number if number is None or isinstance(number, str) else rounded(number, CELL_DIGITS)
 
 
 def other_cells(table):

@@ -12,19 +12,19 @@ import numpy as np
 
 DIGITS = 6  # significant ones that are kept
 LONGEST = 8  # lists up to this length are kept as they are
-SHOWN = 3  # numbers of a long list that are kept beside its means
+SHOWN = 1  # elements of a long list that are kept beside its means
 
 # What says how, where and how fast a result was made, not what it is.
 LEFT_OUT = {"seconds", "identity", "holdfast", "versions", "hardware", "started", "command", "out"}
 
 
-def rounded(number):
+def rounded(number, digits=DIGITS):
     """The number with few digits; None for what is not finite, as the program's JSON has it."""
     if isinstance(number, bool | int):
         return number
     if not math.isfinite(number):
         return None
-    return float(f"{number:.{DIGITS - 1}e}")
+    return float(f"{number:.{digits - 1}e}")
 
 
 def is_number(value):

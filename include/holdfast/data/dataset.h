@@ -24,6 +24,7 @@ struct Dataset {
   Schema schema;
   std::vector<std::int64_t> train, validation, test;  // disjoint, ascending positions
   std::vector<std::string> notes;  // what a reader of results must know: "stand-in for ...", "2399 rows with ? kept"
+  std::string digest = {};         // content_digest, set by load_dataset
 
   std::int64_t classes() const { return static_cast<std::int64_t>(schema.classes.size()); }
   // Rows of a part: "train", "validation", "test" or "all". Throws kUsage for another word.
@@ -54,7 +55,11 @@ const Registry<DatasetLoader>& datasets();
 // Throws kInput unless it is not empty, its inputs are finite, its labels in range and its schema agrees with itself.
 void validate(const Dataset& dataset);
 
-// datasets().make(call)->load(context), validated.
+// SHA-256 of all that a result can depend on: name, inputs, labels, schema and the three parts. Two datasets with one digest are
+// the same, wherever their files lie and whatever these are called.
+std::string content_digest(const Dataset& dataset);
+
+// datasets().make(call)->load(context), validated, with its digest.
 Dataset load_dataset(const std::string& call, const LoadContext& context = {});
 
 }  // namespace holdfast

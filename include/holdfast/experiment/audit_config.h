@@ -46,6 +46,7 @@
 #include <vector>
 
 #include "holdfast/core/config.h"
+#include "holdfast/data/dataset.h"
 #include "holdfast/experiment/audit.h"
 #include "holdfast/train/trainer.h"
 
@@ -78,10 +79,15 @@ struct AuditConfig {
 // Reads every key and calls config.finish(). Names of methods are checked too, so that a misspelt one costs no training.
 AuditConfig read_audit_config(const Config& config);
 
-// What makes a run of this configuration this run (run_folder.h): the resolved configuration and the conditions it runs under.
-Json identity_of(const AuditConfig& config, const TileOptions& tiles, at::Device device);
+// The datasets of the configuration, in its order.
+std::vector<Dataset> load_datasets(const AuditConfig& config);
 
-// Loads the data, trains what is to be trained (into RUN/models/NAME, where an interrupted training goes on) and loads the rest.
-AuditPlan prepare_audit(const AuditConfig& config, const std::string& folder, const TileOptions& tiles, at::Device device);
+// What makes a run of this configuration this run (run_folder.h): the resolved configuration, the content of its data and model
+// files, and the conditions it runs under.
+Json identity_of(const AuditConfig& config, const std::vector<Dataset>& datasets, const TileOptions& tiles, at::Device device);
+
+// Trains what is to be trained (into RUN/models/NAME, where an interrupted training goes on) and loads the other models.
+AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& datasets, const std::string& folder,
+                        const TileOptions& tiles, at::Device device);
 
 }  // namespace holdfast

@@ -29,8 +29,12 @@ class FolderClaim {
 
 // Before any work: takes a new or empty folder, or one with the same identity, whose finished tiles are then used. The folder
 // is this process's while the claim lives. `identity` is what makes a run this run: resolved configuration, seed, tile,
-// checksums of the files it reads. Throws kUsage when the folder holds another run or other files, or another process has it.
-[[nodiscard]] FolderClaim claim_run_folder(const std::string& folder, const Json& identity);
+// digests of all data and files it reads. Throws kUsage when the folder holds another run, which `restart` removes instead, or
+// other files, or when another process has it.
+[[nodiscard]] FolderClaim claim_run_folder(const std::string& folder, const Json& identity, bool restart = false);
+
+// Removes what a run or a training wrote into the folder, and nothing else.
+void remove_run(const std::string& folder);
 
 // For a single attack: a new or empty folder, or one with the result of another attack, which goes. Throws kUsage when the folder
 // holds other things.
@@ -40,8 +44,12 @@ class FolderClaim {
 // of the files it reads (names that are no files are passed over).
 Json run_conditions(std::int64_t tile, at::Device device, const std::vector<std::string>& files);
 
-// Whether the claimed run is complete: its manifest was written.
+// Whether the claimed run is complete: its manifest was written. Throws kInput when a file was changed since: what the manifest's
+// "digests" say of it is not true any more.
 bool run_is_complete(const std::string& folder);
+// SHA-256 of the run's files of these names, those that are there: for the manifest. Gates are no part of results.json's: they
+// may be changed and held against a finished run.
+Json file_digests(const std::string& folder, const std::vector<std::string>& names);
 
 // Where finished tiles of cell `cell` lie, and their removal at the end.
 std::string tile_folder(const std::string& folder, std::size_t cell);

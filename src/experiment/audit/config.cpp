@@ -174,27 +174,31 @@ AuditConfig read_audit_config(const Config& config) {
   return result;
 }
 
-Json identity_of(const AuditConfig& config, const TileOptions& tiles, at::Device device) {
+std::vector<Dataset> load_datasets(const AuditConfig& config) {
+  std::vector<Dataset> datasets;
+  for (const AuditConfig::DatasetEntry& entry : config.datasets)
+    datasets.push_back(load_dataset(entry.call, {.seed = entry.seed, .fold = entry.fold}));
+  return datasets;
+}
+
+Json identity_of(const AuditConfig& config, const std::vector<Dataset>& datasets, const TileOptions& tiles, at::Device device) {
   std::vector<std::string> files;
   for (const AuditConfig::ModelEntry& model : config.models) files.push_back(model_file(model.file));
   Json json{{"config", config.resolved}};
   json["config"].erase("gates");  // they change no result: other gates may be held against a finished run
+  json["data"] = Json::object();
+  for (std::size_t i = 0; i < datasets.size(); ++i) json["data"][config.datasets[i].label] = datasets[i].digest;
   json.update(run_conditions(tiles.size, device, files));
   return json;
 }
 
-AuditPlan prepare_audit(const AuditConfig& config, const std::string& folder, const TileOptions& tiles, at::Device device) {
+AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& datasets, const std::string& folder,
+                        const TileOptions& tiles, at::Device device) {
   AuditPlan plan{.title = config.title, .seed = config.seed, .tiles = tiles, .gates = config.gates, .worst = config.worst};
-  std::vector<Dataset> loaded;
-  for (const AuditConfig::DatasetEntry& entry : config.datasets) {
-    const auto start = std::chrono::steady_clock::now();
-    loaded.push_back(load_dataset(entry.call, {.seed = entry.seed, .fold = entry.fold}));
-    plan.data.push_back(make_data(entry, loaded.back()));
-    plan.stages.emplace_back("load " + entry.label, seconds_since(start));
-  }
+  for (std::size_t i = 0; i < datasets.size(); ++i) plan.data.push_back(make_data(config.datasets[i], datasets[i]));
   for (const AuditConfig::ModelEntry& entry : config.models) {
     const auto start = std::chrono::steady_clock::now();
-    plan.models.push_back(entry.file.empty() ? train_model(entry, loaded[entry.dataset], folder, tiles, device)
+    plan.models.push_back(entry.file.empty() ? train_model(entry, datasets[entry.dataset], folder, tiles, device)
                                              : load_audit_model(entry, device));
     plan.stages.emplace_back((entry.file.empty() ? "train " : "load ") + entry.name, seconds_since(start));
   }

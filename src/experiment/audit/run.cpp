@@ -115,7 +115,8 @@ Json data_json(const AuditData& data) {
           {"notes", data.notes}};
 }
 
-Json manifest_json(const AuditPlan& plan, const Audit& audit, const std::string& started, double seconds) {
+Json manifest_json(const AuditPlan& plan, const Audit& audit, const std::string& folder, const std::string& started,
+                   double seconds) {
   const std::string device = plan.models.empty() ? "cpu" : plan.models.front().model->device().str();
   Json json = machine_facts(plan.tiles.threads, device);
   json["kind"] = "audit";
@@ -134,6 +135,7 @@ Json manifest_json(const AuditPlan& plan, const Audit& audit, const std::string&
   for (const AuditData& data : plan.data) json["datasets"].push_back(data_json(data));
   json["notes"] = Json::array();
   json["components"] = audit.component_times();
+  json["digests"] = file_digests(folder, {"results.json", "samples.csv", "measures.csv"});
   return json;
 }
 
@@ -148,7 +150,7 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
   write_atomic(folder + "/samples.csv", audit.samples());
   if (const std::string measures = audit.measures(); !measures.empty()) write_atomic(folder + "/measures.csv", measures);
   write_json(folder + "/results.json", results);
-  write_json(folder + "/manifest.json", manifest_json(plan, audit, started, seconds_since(start)));
+  write_json(folder + "/manifest.json", manifest_json(plan, audit, folder, started, seconds_since(start)));
   remove_tiles(folder);
   return results;
 }

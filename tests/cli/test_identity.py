@@ -1,0 +1,113 @@
+"""A run is what it ran on: other data is another run, and a finished run's files are what it wrote."""
+
+import json
+
+import numpy as np
+import pytest
+
+TABLE = """\
+seed = 1
+samples = 10
+attacks = ["random(samples=5)"]
+metrics = ["top_k(k=2)"]
+[threat]
+epsilon = 0.3
+[[dataset]]
+name = "csv(path=table.csv)"
+[[model]]
+name = "net"
+architecture = "mlp(hidden=4)"
+[model.train]
+epochs = 2
+"""
+
+TRAINING = """\
+dataset = "csv(path=table.csv)"
+[model]
+architecture = "mlp(hidden=4)"
+[train]
+epochs = 2
+"""
+
+
+def write_table(path, turned=False):
+    random = np.random.default_rng(3)
+    rows = random.uniform(size=(80, 4))
+    labels = (rows[:, 0] > rows[:, 1]) != turned
+    lines = ["a,b,c,d,class"] + [",".join(f"{value:.5f}" for value in row) + f",{int(label)}" for row, label in zip(rows, labels)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def table(tmp_path):
+    write_table(tmp_path / "table.csv")
+    (tmp_path / "audit.toml").write_text(TABLE)
+    (tmp_path / "train.toml").write_text(TRAINING)
+    return tmp_path / "table.csv"
+
+
+def test_an_audit_of_changed_data_is_another_run(holdfast, table, tmp_path):
+    holdfast("audit", "audit.toml", "--out", "run")
+    before = (tmp_path / "run" / "results.json").read_bytes()
+    assert "complete" in holdfast("audit", "audit.toml", "--out", "run").stderr
+    write_table(table, turned=True)
+    holdfast.fails("audit", "audit.toml", "--out", "run", saying=["another run", "/data/", "--restart"])
+    assert (tmp_path / "run" / "results.json").read_bytes() == before
+    holdfast("audit", "audit.toml", "--out", "run", "--restart")
+    holdfast("audit", "audit.toml", "--out", "fresh")
+    assert (tmp_path / "run" / "results.json").read_bytes() == (tmp_path / "fresh" / "results.json").read_bytes() != before
+
+
+def test_a_training_on_changed_data_is_another_training(holdfast, table, tmp_path):
+    holdfast("train", "train.toml", "--out", "net")
+    write_table(table, turned=True)
+    holdfast.fails("train", "train.toml", "--out", "net", saying=["another training", "content of the dataset", "--restart"])
+    holdfast("train", "train.toml", "--out", "net", "--restart")
+    holdfast("train", "train.toml", "--out", "fresh")
+    assert (tmp_path / "net" / "model.safetensors").read_bytes() == (tmp_path / "fresh" / "model.safetensors").read_bytes()
+
+
+def test_restart_removes_nothing_but_a_run(holdfast, table, tmp_path):
+    holdfast("audit", "audit.toml", "--out", "run")
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    holdfast("audit", "audit.toml", "--set", "samples=12", "--out", "run", "--restart")
+    assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    holdfast.fails("audit", "audit.toml", "--out", "full", "--restart", saying="is not empty and holds no run")
+
+
+@pytest.mark.parametrize("name", ["results.json", "samples.csv"])
+def test_a_changed_file_of_a_finished_run_is_found(holdfast, table, tmp_path, name):
+    gate = ["--gate", "top_k(k=2)>=0.99"]
+    holdfast("audit", "audit.toml", "--out", "run", *gate, code=1)
+    path = tmp_path / "run" / name
+    if name == "results.json":
+        results = json.loads(path.read_text())
+        results["rows"][0]["mean"] = 1.0  # would meet the gate
+        path.write_text(json.dumps(results))
+    else:
+        path.write_text(path.read_text().replace("net", "ten"))
+    holdfast.fails("audit", "audit.toml", "--out", "run", *gate, saying=[f"run/{name}", "changed after the run"])
+    holdfast("audit", "audit.toml", "--out", "run", "--restart", *gate, code=1)
+
+
+def test_gates_may_change_on_a_finished_run(holdfast, table):
+    holdfast("audit", "audit.toml", "--out", "run")
+    for _ in range(2):
+        holdfast("audit", "audit.toml", "--out", "run", "--gate", "top_k(k=2)>=0.99", code=1)
+        holdfast("audit", "audit.toml", "--out", "run", "--gate", "top_k(k=2)>=0")
+
+
+def test_a_model_whose_name_has_a_colon_is_part_of_the_run(holdfast, subject, tmp_path):
+    folder = tmp_path / "v1:2"
+    folder.mkdir()
+    weights = (tmp_path / subject[1].split(":", 1)[1]).read_bytes()
+    (folder / "model.safetensors").write_bytes(weights)
+    audit = ["audit", "--model", "v1:2/model.safetensors", *subject[2:], "--attack", "random(samples=3)", "--metric", "top_k(k=2)"]
+    audit += ["--epsilon", "0.3", "--out", "run"]
+    holdfast(*audit)
+    changed = bytearray(weights)
+    changed[-1] ^= 1  # the last bits of the last weight
+    (folder / "model.safetensors").write_bytes(bytes(changed))
+    holdfast.fails(*audit, saying=["another run", "/files/"])
