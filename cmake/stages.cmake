@@ -15,8 +15,9 @@ endfunction()
 
 # holdfast_stage(core TORCH a.cpp ...)   all sources are torch-free but these
 # holdfast_stage(data PLAIN a.cpp ...)   all sources use torch but these
+# ALONE a.cpp ...                        sources that share private names with others of the stage and are compiled by themselves
 function(holdfast_stage stage)
-  cmake_parse_arguments(ARG "" "" "PLAIN;TORCH" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "PLAIN;TORCH;ALONE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp */*.cpp */*/*.cpp)
   if("TORCH" IN_LIST ARGN)
     set(torch_sources ${ARG_TORCH})
@@ -28,11 +29,15 @@ function(holdfast_stage stage)
     list(REMOVE_ITEM torch_sources "" ${plain_sources})
   endif()
 
+  # tests/docs links copies of the first two in their place, so each is an object of its own.
+  set_source_files_properties(register.cpp architectures.cpp ${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+
   holdfast_libraries(earlier "")
   set(own "")
   if(plain_sources)
     add_library(holdfast_${stage}_plain STATIC ${plain_sources})
     holdfast_settings(holdfast_${stage}_plain)
+    holdfast_together(holdfast_${stage}_plain)
     set(plain_libraries ${earlier})
     list(FILTER plain_libraries INCLUDE REGEX "_plain$")
     target_link_libraries(holdfast_${stage}_plain PUBLIC holdfast_parts ${plain_libraries})
@@ -42,8 +47,6 @@ function(holdfast_stage stage)
     add_library(holdfast_${stage} STATIC ${torch_sources})
     holdfast_settings(holdfast_${stage})
     holdfast_together(holdfast_${stage})
-    # tests/docs links copies of these in their place, so each is an object of its own.
-    set_source_files_properties(register.cpp architectures.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     holdfast_use_torch(holdfast_${stage})
     target_link_libraries(holdfast_${stage} PUBLIC ${own} ${earlier})
     list(APPEND own holdfast_${stage})
@@ -53,9 +56,9 @@ function(holdfast_stage stage)
 endfunction()
 
 # Tests of a stage: tests/<stage>/*_test.cpp and those one folder down, in one program without torch and one with it.
-# TORCH lists those that include a torch header, directly or through ours, or is ALL.
+# TORCH lists those that include a torch header, directly or through ours, or is ALL. ALONE is as for holdfast_stage.
 function(holdfast_tests stage)
-  cmake_parse_arguments(ARG "" "" "TORCH" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "TORCH;ALONE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *_test.cpp */*_test.cpp)
   if("${ARG_TORCH}" STREQUAL "ALL")
     set(torch_sources ${sources})
@@ -65,6 +68,7 @@ function(holdfast_tests stage)
     set(plain_sources ${sources})
     list(REMOVE_ITEM plain_sources "" ${torch_sources})
   endif()
+  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   holdfast_libraries(libraries ${stage})
   if(plain_sources)
     add_executable(${stage}_plain_tests ${plain_sources})

@@ -47,7 +47,7 @@ std::string one_line(std::string text) {
 }
 
 // toml++'s messages read "Error while parsing value: could not determine value type".
-std::string reason(const std::string& message) {
+std::string toml_reason(const std::string& message) {
   static const std::string kOpening = "Error while ";
   return one_line(message.starts_with(kOpening) ? message.substr(kOpening.size()) : message);
 }
@@ -71,7 +71,7 @@ toml::table parse_toml(std::string_view text, const std::string& where) {
   try {
     return toml::parse(text, where);
   } catch (const toml::parse_error& error) {
-    usage_error("{}:{}: not valid TOML: {}", where, error.source().begin.line, reason(std::string(error.description())));
+    usage_error("{}:{}: not valid TOML: {}", where, error.source().begin.line, toml_reason(std::string(error.description())));
   }
 }
 

@@ -14,7 +14,7 @@
 namespace holdfast {
 namespace {
 
-std::string reason(int code) {
+std::string lock_reason(int code) {
   return std::generic_category().message(code);
 }
 
@@ -28,12 +28,12 @@ FolderLock::FolderLock(const std::string& folder) : descriptor_(-1) {
 
 std::optional<FolderLock> FolderLock::if_free(const std::string& folder) {
   FolderLock lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (lock.descriptor_ < 0) input_error("cannot open the folder {}: {}", folder, reason(errno));
+  if (lock.descriptor_ < 0) input_error("cannot open the folder {}: {}", folder, lock_reason(errno));
   while (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
     const int code = errno;
     if (code == EINTR) continue;
     if (code == EWOULDBLOCK) return std::nullopt;
-    log_warning("{} cannot be locked ({}): do not start a second run in it", folder, reason(code));
+    log_warning("{} cannot be locked ({}): do not start a second run in it", folder, lock_reason(code));
     break;
   }
   return lock;

@@ -35,7 +35,7 @@ void check_depth(const std::string& text, const std::string& where) {
 }
 
 // nlohmann's messages read "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ...".
-std::string reason(const std::string& message) {
+std::string json_reason(const std::string& message) {
   const std::size_t start = message.find(": ");
   std::string text = start == std::string::npos ? message : message.substr(start + 2);
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -50,9 +50,10 @@ Json parse_json(const std::string& text, const std::string& where) {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
     // `byte` counts from 1 and points behind the offending letter.
-    input_error("{}:{}: not valid JSON: {}", where, line_of(text, error.byte > 0 ? error.byte - 1 : 0), reason(error.what()));
+    input_error("{}:{}: not valid JSON: {}", where, line_of(text, error.byte > 0 ? error.byte - 1 : 0),
+                json_reason(error.what()));
   } catch (const Json::out_of_range& error) {
-    input_error("{}: not valid JSON: {}", where, reason(error.what()));
+    input_error("{}: not valid JSON: {}", where, json_reason(error.what()));
   }
 }
 

@@ -10,13 +10,13 @@
 namespace holdfast {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames{"debug", "info", "warning", "error"};
+constexpr std::array<std::string_view, 4> kLevelNames{"debug", "info", "warning", "error"};
 
 LogLevel level_of_environment() {
   const char* name = std::getenv("HOLDFAST_LOG");
   if (name == nullptr || *name == '\0') return LogLevel::kInfo;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<LogLevel>(i);
+  for (std::size_t i = 0; i < kLevelNames.size(); ++i) {
+    if (kLevelNames[i] == name) return static_cast<LogLevel>(i);
   }
   print_line(fmt::format("warning: HOLDFAST_LOG={} is not one of debug, info, warning, error", name));
   return LogLevel::kInfo;
@@ -40,7 +40,7 @@ LogLevel log_level() {
 void log_line(LogLevel level, const std::string& message) {
   if (level < log_level() || level == LogLevel::kSilent) return;
   // What is normal needs no label.
-  print_line(level == LogLevel::kInfo ? message : fmt::format("{}: {}", kNames[static_cast<std::size_t>(level)], message));
+  print_line(level == LogLevel::kInfo ? message : fmt::format("{}: {}", kLevelNames[static_cast<std::size_t>(level)], message));
 }
 
 }  // namespace holdfast

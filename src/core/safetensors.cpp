@@ -38,7 +38,7 @@ constexpr std::array<std::pair<const char*, ElementType>, 13> kTypes{{
     {"F64", ElementType::kFloat64},
 }};
 
-const char* code_of(ElementType type) {
+const char* safetensors_code(ElementType type) {
   const auto found = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& entry) { return entry.second == type; });
   HOLDFAST_CHECK(found != kTypes.end());
   return found->first;
@@ -217,7 +217,8 @@ std::string format_header(const TensorFile& file) {
     HOLDFAST_CHECK(names.insert(name).second);
     HOLDFAST_CHECK(array.bytes.size() == static_cast<std::size_t>(array.count()) * size_of(array.type));
     parts.push_back(fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted(name),
-                                code_of(array.type), fmt::join(array.shape, ","), begins[i], begins[i] + array.bytes.size()));
+                                safetensors_code(array.type), fmt::join(array.shape, ","), begins[i],
+                                begins[i] + array.bytes.size()));
   }
   std::string json = fmt::format("{{{}}}", fmt::join(parts, ","));
   json.append((8 - json.size() % 8) % 8, ' ');

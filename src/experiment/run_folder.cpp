@@ -150,7 +150,8 @@ bool run_is_complete(const std::string& folder) {
   for (const auto& [name, digest] : manifest.value("digests", Json::object()).items()) {
     const std::string path = folder + "/" + name;
     if (!file_exists(path)) input_error("{} is missing since the run ended; give --restart to run again", path);
-    if (digest_of(folder, name) != digest) input_error("{} was changed after the run ended; give --restart to run again", path);
+    if (digest_of(folder, name) != digest.get<std::string>())
+      input_error("{} was changed after the run ended; give --restart to run again", path);
   }
   return true;
 }

@@ -12,7 +12,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct Parts {
+struct CotangentParts {
   at::Tensor value, p, r, log_scale;
 };
 
@@ -20,10 +20,10 @@ softmax_rows::Shape shape_of(const at::Tensor& logits) {
   return {logits.size(0), logits.size(1)};
 }
 
-Parts compute(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity) {
+CotangentParts compute(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity) {
   const bool probability = quantity == ExplainedQuantity::kProbability;
-  Parts parts{at::empty_like(logits), at::empty_like(logits), at::empty_like(logits),
-              at::empty({logits.size(0)}, logits.options())};
+  CotangentParts parts{at::empty_like(logits), at::empty_like(logits), at::empty_like(logits),
+                       at::empty({logits.size(0)}, logits.options())};
   at::Tensor log_p_c = at::empty_like(parts.log_scale);
   AT_DISPATCH_FLOATING_TYPES(logits.scalar_type(), "logit_cotangent", [&] {
     const std::int64_t* classes = targets.data_ptr<std::int64_t>();
@@ -39,8 +39,8 @@ Parts compute(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuan
 // value as a function of the logits; what it was computed from is kept for the derivative.
 class Cotangent : public torch::autograd::Function<Cotangent> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& logits, const at::Tensor& targets, const Parts& parts,
-                            ExplainedQuantity quantity) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& logits, const at::Tensor& targets,
+                            const CotangentParts& parts, ExplainedQuantity quantity) {
     context->save_for_backward({logits, targets, parts.p, parts.r});
     context->saved_data["quantity"] = static_cast<std::int64_t>(quantity);
     return parts.value;
@@ -72,7 +72,7 @@ class Cotangent : public torch::autograd::Function<Cotangent> {
 
 LogitCotangent fused_logit_cotangent(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity) {
   const at::Tensor classes = targets.contiguous();
-  const Parts parts = compute(logits.detach().contiguous(), classes, quantity);
+  const CotangentParts parts = compute(logits.detach().contiguous(), classes, quantity);
   if (!logits.requires_grad() || !at::GradMode::is_enabled()) return {parts.value, parts.log_scale};
   return {Cotangent::apply(logits, classes, parts, quantity), parts.log_scale};
 }

@@ -12,7 +12,7 @@ namespace holdfast::cosine {
 
 const MethodInfo kInfo{.name = "cosine", .summary = "cosine of the angle between the maps, 0 to 1"};
 
-constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUndefinedCosine = std::numeric_limits<double>::quiet_NaN();
 
 // Maps are divided by their largest value: squares must neither overflow nor vanish.
 double largest(std::span<const double> values) {
@@ -29,7 +29,7 @@ class Cosine final : public Metric {
 
   double compare(const MapView& original, const MapView& perturbed) const override {
     const double a_scale = largest(original.values), b_scale = largest(perturbed.values);
-    if (a_scale == 0 || b_scale == 0) return kUndefined;
+    if (a_scale == 0 || b_scale == 0) return kUndefinedCosine;
     double product = 0, a_squares = 0, b_squares = 0;
     for (std::size_t i = 0; i < original.values.size(); ++i) {
       const double a = original.values[i] / a_scale, b = perturbed.values[i] / b_scale;
@@ -42,7 +42,7 @@ class Cosine final : public Metric {
 
   std::optional<double> chance(const MapView& original) const override {
     const double scale = largest(original.values);
-    if (scale == 0) return kUndefined;
+    if (scale == 0) return kUndefinedCosine;
     double sum = 0, squares = 0;
     for (const double value : original.values) {
       sum += value / scale;

@@ -10,8 +10,8 @@ namespace holdfast {
 namespace {
 
 // The picture's size, and where a folded feature lies in it.
-struct Canvas {
-  explicit Canvas(const Layout& layout) : layout_(layout) {
+struct MapCanvas {
+  explicit MapCanvas(const Layout& layout) : layout_(layout) {
     const bool graph = layout.kind == Layout::Kind::kGraph;
     side_height = graph ? layout.length : layout.height;
     width = graph ? layout.length : layout.width;
@@ -111,7 +111,7 @@ bool is_drawable(const Layout& layout) {
 
 Image draw_input(const Layout& layout, std::span<const double> input) {
   HOLDFAST_CHECK(is_drawable(layout));
-  const Canvas canvas(layout);
+  const MapCanvas canvas(layout);
   const bool graph = layout.kind == Layout::Kind::kGraph;
   Image image = canvas.blank(graph ? diverging(0) : Colour{0, 0, 0});
   const double scale = graph ? largest(input) : 1;
@@ -124,7 +124,7 @@ Image draw_input(const Layout& layout, std::span<const double> input) {
 
 Image draw_heat(const Layout& layout, std::span<const double> folded) {
   HOLDFAST_CHECK(is_drawable(layout));
-  const Canvas canvas(layout);
+  const MapCanvas canvas(layout);
   Image image = canvas.blank(sequential(0));
   const double scale = largest(folded);
   for (std::int64_t feature = 0; feature < layout.features(); ++feature) {
@@ -145,7 +145,7 @@ FoldedMap fold_for_picture(const Layout& layout, std::span<const double> map) {
 }
 
 Image draw_map_grid(const Layout& layout, const FoldedMap& map) {
-  const Canvas canvas(layout);
+  const MapCanvas canvas(layout);
   const auto colour = [&](double value) { return map.with_signs ? diverging(value) : sequential(value); };
   Image image = canvas.blank(colour(0));
   for (std::int64_t feature = 0; feature < layout.features(); ++feature)
@@ -156,7 +156,7 @@ Image draw_map_grid(const Layout& layout, const FoldedMap& map) {
 Image draw_overlay(const Layout& layout, std::span<const double> input, const FoldedMap& map) {
   const Image grey = draw_grey(layout, input);
   const Image colours = draw_map_grid(layout, map);
-  const Canvas canvas(layout);
+  const MapCanvas canvas(layout);
   // How much of the map is seen at each dot, painted as the map is so that graphs and pairs need no care.
   Image weights = canvas.blank({0, 0, 0});
   for (std::int64_t feature = 0; feature < layout.features(); ++feature) {
@@ -173,7 +173,7 @@ Image draw_overlay(const Layout& layout, std::span<const double> input, const Fo
 
 Image draw_marked(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> features) {
   Image image = draw_grey(layout, input);
-  const Canvas canvas(layout);
+  const MapCanvas canvas(layout);
   for (const std::int64_t feature : features) canvas.paint(image, feature, kMarked);
   return image;
 }
@@ -181,7 +181,7 @@ Image draw_marked(const Layout& layout, std::span<const double> input, std::span
 Image draw_change(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> before,
                   std::span<const std::int64_t> after) {
   Image image = draw_grey(layout, input);
-  const Canvas canvas(layout);
+  const MapCanvas canvas(layout);
   for (const std::int64_t feature : before) canvas.paint(image, feature, contains(after, feature) ? kKept : kLost);
   for (const std::int64_t feature : after) {
     if (!contains(before, feature)) canvas.paint(image, feature, kNew);

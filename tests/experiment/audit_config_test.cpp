@@ -27,7 +27,7 @@ epochs = 1
 TEST(AuditConfig, ExplainersCompareWithTheFirstTrainingRows) {
   const TempFolder folder;
   const AuditConfig config = read_audit_config(Config::parse(kText, "audit.toml"));
-  const AuditPlan plan = prepare_audit(config, folder.path(), {.threads = 1}, at::kCPU);
+  const AuditPlan plan = prepare_audit(config, load_datasets(config), folder.path(), {.threads = 1}, at::kCPU);
   const Dataset dataset = load_dataset("synthetic(samples=600)", {.seed = 4});
   ASSERT_EQ(plan.data.size(), 1U);
   const AuditData& data = plan.data[0];

@@ -14,8 +14,8 @@
 namespace holdfast {
 namespace {
 
-struct Reader {
-  explicit Reader(std::span<const std::byte> data) : file(data) {
+struct JpegReader {
+  explicit JpegReader(std::span<const std::byte> data) : file(data) {
     jpeg.err = jpeg_std_error(&errors);
     errors.error_exit = on_error;
     errors.emit_message = on_message;
@@ -23,11 +23,11 @@ struct Reader {
     jpeg.client_data = this;
     progress.progress_monitor = on_progress;
   }
-  ~Reader() { jpeg_destroy_decompress(&jpeg); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  ~JpegReader() { jpeg_destroy_decompress(&jpeg); }
+  JpegReader(const JpegReader&) = delete;
+  JpegReader& operator=(const JpegReader&) = delete;
 
-  static Reader& of(j_common_ptr jpeg) { return *static_cast<Reader*>(jpeg->client_data); }
+  static JpegReader& of(j_common_ptr jpeg) { return *static_cast<JpegReader*>(jpeg->client_data); }
 
   [[noreturn]] static void on_error(j_common_ptr jpeg) {
     jpeg->err->format_message(jpeg, of(jpeg).message);
@@ -67,7 +67,7 @@ struct Reader {
   char message[JMSG_LENGTH_MAX] = {};
 };
 
-bool read_header(Reader& reader) {
+bool read_jpeg_header(JpegReader& reader) {
   if (setjmp(reader.escape)) return false;
   jpeg_create_decompress(&reader.jpeg);
   reader.jpeg.progress = &reader.progress;
@@ -79,7 +79,7 @@ bool read_header(Reader& reader) {
   return true;
 }
 
-bool read_pixels(Reader& reader, JSAMPROW pixels, std::size_t stride) {
+bool read_pixels(JpegReader& reader, JSAMPROW pixels, std::size_t stride) {
   if (setjmp(reader.escape)) return false;
   jpeg_start_decompress(&reader.jpeg);
   while (reader.jpeg.output_scanline < reader.jpeg.output_height) {
@@ -92,7 +92,7 @@ bool read_pixels(Reader& reader, JSAMPROW pixels, std::size_t stride) {
 
 // A Huffman code spends at least one bit on every block of 8 x 8 pixels, so a header can be caught lying before memory
 // is taken for its pixels. Arithmetic coding has no such limit.
-void check_plausible(const Reader& reader, const std::string& where) {
+void check_plausible(const JpegReader& reader, const std::string& where) {
   constexpr std::uint64_t kMostPixelsPerByte = std::uint64_t{8} * 64;
   const std::uint64_t pixels = std::uint64_t{reader.jpeg.image_width} * reader.jpeg.image_height;
   if (reader.jpeg.arith_code || pixels / kMostPixelsPerByte <= reader.file.size()) return;
@@ -115,8 +115,8 @@ std::vector<std::uint8_t> cmyk_to_rgb(const std::vector<std::uint8_t>& inks, boo
 }  // namespace
 
 Image decode_jpeg(std::span<const std::byte> file, const std::string& where, std::int64_t channels) {
-  Reader reader(file);
-  if (!read_header(reader)) input_error("{}: damaged JPEG file: {}", where, reader.message);
+  JpegReader reader(file);
+  if (!read_jpeg_header(reader)) input_error("{}: damaged JPEG file: {}", where, reader.message);
   check_image_size(reader.jpeg.image_height, reader.jpeg.image_width, where);
   check_plausible(reader, where);
 

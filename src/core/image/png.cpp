@@ -1,4 +1,4 @@
-// PNG by libpng. It reports errors by longjmp, which must not skip destructors: whatever owns memory lives in Reader or in
+// PNG by libpng. It reports errors by longjmp, which must not skip destructors: whatever owns memory lives in PngReader or in
 // the caller, and the functions that call setjmp hold nothing but plain values.
 #include <algorithm>
 #include <csetjmp>
@@ -13,8 +13,8 @@
 namespace holdfast {
 namespace {
 
-struct Reader {
-  explicit Reader(std::span<const std::byte> data) : file(data) {
+struct PngReader {
+  explicit PngReader(std::span<const std::byte> data) : file(data) {
     png = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_error, on_warning);
     info = png == nullptr ? nullptr : png_create_info_struct(png);
     if (info == nullptr) {
@@ -23,12 +23,12 @@ struct Reader {
     }
     png_set_read_fn(png, this, on_read);
   }
-  ~Reader() { png_destroy_read_struct(&png, &info, nullptr); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
 
   [[noreturn]] static void on_error(png_structp png, png_const_charp text) {
-    Reader& reader = *static_cast<Reader*>(png_get_error_ptr(png));
+    PngReader& reader = *static_cast<PngReader*>(png_get_error_ptr(png));
     std::strncpy(reader.message, text, sizeof(reader.message) - 1);
     png_longjmp(png, 1);
   }
@@ -36,7 +36,7 @@ struct Reader {
   static void on_warning(png_structp, png_const_charp) {}
 
   static void on_read(png_structp png, png_bytep target, png_size_t count) {
-    Reader& reader = *static_cast<Reader*>(png_get_io_ptr(png));
+    PngReader& reader = *static_cast<PngReader*>(png_get_io_ptr(png));
     if (count > reader.file.size()) png_error(png, "truncated");
     std::memcpy(target, reader.file.data(), count);
     reader.file = reader.file.subspan(count);
@@ -48,14 +48,14 @@ struct Reader {
   char message[160] = {};
 };
 
-bool read_header(Reader& reader) {
+bool read_png_header(PngReader& reader) {
   if (setjmp(png_jmpbuf(reader.png))) return false;
   png_read_info(reader.png, reader.info);
   return true;
 }
 
 // Palettes and small bit depths to bytes, 16 bits to the upper 8, alpha dropped.
-bool set_transformations(Reader& reader) {
+bool set_transformations(PngReader& reader) {
   if (setjmp(png_jmpbuf(reader.png))) return false;
   const png_byte color = png_get_color_type(reader.png, reader.info);
   if (color == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(reader.png);
@@ -67,7 +67,7 @@ bool set_transformations(Reader& reader) {
   return true;
 }
 
-bool read_pixels(Reader& reader, png_bytep pixels, std::size_t height, std::size_t stride, int passes) {
+bool read_pixels(PngReader& reader, png_bytep pixels, std::size_t height, std::size_t stride, int passes) {
   if (setjmp(png_jmpbuf(reader.png))) return false;
   for (int pass = 0; pass < passes; ++pass) {
     for (std::size_t row = 0; row < height; ++row) png_read_row(reader.png, pixels + row * stride, nullptr);
@@ -77,7 +77,7 @@ bool read_pixels(Reader& reader, png_bytep pixels, std::size_t height, std::size
 }
 
 // Deflate shrinks at most 1032-fold, so a header can be caught lying before memory is taken for its pixels.
-void check_plausible(const Reader& reader, std::size_t file_size, const std::string& where) {
+void check_plausible(const PngReader& reader, std::size_t file_size, const std::string& where) {
   constexpr std::size_t kMostShrinkage = 1032;
   const std::size_t row_bytes = png_get_rowbytes(reader.png, reader.info);
   const std::size_t height = png_get_image_height(reader.png, reader.info);
@@ -90,8 +90,8 @@ void check_plausible(const Reader& reader, std::size_t file_size, const std::str
 }  // namespace
 
 Image decode_png(std::span<const std::byte> file, const std::string& where, std::int64_t channels) {
-  Reader reader(file);
-  if (!read_header(reader)) input_error("{}: damaged PNG file: {}", where, reader.message);
+  PngReader reader(file);
+  if (!read_png_header(reader)) input_error("{}: damaged PNG file: {}", where, reader.message);
   const std::size_t height = png_get_image_height(reader.png, reader.info);
   const std::size_t width = png_get_image_width(reader.png, reader.info);
   check_image_size(height, width, where);

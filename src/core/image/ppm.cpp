@@ -17,9 +17,9 @@ bool is_digit(char letter) {
 }
 
 // The numbers of the header, between which there may be blanks and comments from # to the end of the line.
-class HeaderReader {
+class PpmHeaderReader {
  public:
-  HeaderReader(std::string_view text, const std::string& where) : text_(text), where_(where) {}
+  PpmHeaderReader(std::string_view text, const std::string& where) : text_(text), where_(where) {}
 
   std::uint64_t number(const char* what) {
     skip_blanks_and_comments();
@@ -68,7 +68,7 @@ void rescale(std::vector<std::uint8_t>& samples, std::uint32_t maximum, const st
 Image parse_ppm(std::span<const std::byte> file, const std::string& where) {
   const std::string_view text = as_text(file);
   if (!text.starts_with("P5") && !text.starts_with("P6")) input_error("{}: not a binary PPM or PGM file", where);
-  HeaderReader header(text, where);
+  PpmHeaderReader header(text, where);
   const std::uint64_t width = header.number("width");
   const std::uint64_t height = header.number("height");
   const std::uint64_t maximum = header.number("maximum");

@@ -11,7 +11,7 @@
 namespace holdfast {
 namespace {
 
-constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUndefinedCorrelation = std::numeric_limits<double>::quiet_NaN();
 
 using Key = std::uint64_t;
 
@@ -111,7 +111,7 @@ std::int64_t tied_pairs_of(std::span<const Key> sorted) {
 
 // A correlation from its three sums; rounding must not take it past 1.
 double from_sums(double product, double a, double b) {
-  if (a <= 0 || b <= 0) return kUndefined;
+  if (a <= 0 || b <= 0) return kUndefinedCorrelation;
   return std::clamp(product / std::sqrt(a * b), -1.0, 1.0);
 }
 

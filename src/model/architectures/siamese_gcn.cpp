@@ -12,7 +12,7 @@
 
 namespace holdfast::siamese_gcn {
 
-std::vector<OptionSpec> options() {
+std::vector<OptionSpec> siamese_gcn_options() {
   std::vector<OptionSpec> list = {{"nodes", 111, at_least(2), "nodes of a graph"},
                                   {"hidden", 32, at_least(1), "width of both graph convolutions"},
                                   {"classes", 2, at_least(2), "number of classes"}};
@@ -24,7 +24,7 @@ const MethodInfo kInfo{
     .name = "siamese_gcn",
     .summary = "same class or not, for pairs of graphs: one graph convolutional encoder for both sides",
     .citation = "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017",
-    .options = options()};
+    .options = siamese_gcn_options()};
 
 class SiameseGcn final : public Architecture {
  public:
