@@ -44,7 +44,7 @@ memory_jobs=$(awk '/MemAvailable/{print int($2/1500000)}' /proc/meminfo)
 if [ -t 1 ]; then
   ninja -C "$folder" -j "$jobs" "${targets[@]}"
 else
-  ninja -C "$folder" -j "$jobs" "${targets[@]}" | awk -f tools/ninja_progress.awk
+  ninja -C "$folder" -j "$jobs" "${targets[@]}" | tools/progress.sh ninja
 fi
 
 # `import holdfast` in .venv finds what was built here.

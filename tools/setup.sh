@@ -47,7 +47,7 @@ apt_install() {
   local planned
   planned=$($as_root apt-get install -s -qq --no-install-recommends "$@" 2>/dev/null | grep -c '^Inst' || true)
   DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y --no-install-recommends "$@" 2>&1 </dev/null |
-    awk -v planned="$planned" -f tools/apt_progress.awk >&2
+    tools/progress.sh apt "$planned" >&2
 }
 
 if command -v dpkg-query >/dev/null; then
@@ -79,8 +79,7 @@ pip_install() {
   if [ -t 2 ]; then
     .venv/bin/python -m pip install --disable-pip-version-check -r "$1" >&2
   else
-    .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -r "$1" 2>&1 |
-      awk '/^ERROR/ || /[0-9][0-9.]* [GM]B\)/ || /^Installing/ { sub(/^ +/, ""); print substr($0, 1, 160); fflush() }' >&2
+    .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -r "$1" 2>&1 | tools/progress.sh pip >&2
   fi
 }
 
@@ -91,7 +90,7 @@ fi
 for file in $requirements; do
   stamp=".venv/.$file"
   cmp -s "$file" "$stamp" && continue
-  say "installing the Python packages of $file: $(list "$file" | paste -sd ' ')"
+  say "installing the Python packages of $file: $(list "$file" | grep -v '^-' | paste -sd ' ')"
   pip_install "$file" || fail "pip could not install $file"
   cp "$file" "$stamp"
 done

@@ -147,7 +147,8 @@ Json run_conditions(std::int64_t tile, at::Device device, const std::vector<std:
 bool run_is_complete(const std::string& folder) {
   if (!file_exists(manifest_path(folder))) return false;
   const Json manifest = read_or_advise(manifest_path(folder), folder);
-  for (const auto& [name, digest] : manifest.value("digests", Json::object()).items()) {
+  const Json digests = manifest.value("digests", Json::object());
+  for (const auto& [name, digest] : digests.items()) {
     const std::string path = folder + "/" + name;
     if (!file_exists(path)) input_error("{} is missing since the run ended; give --restart to run again", path);
     if (digest_of(folder, name) != digest.get<std::string>())

@@ -34,7 +34,9 @@ def write_table(path, turned=False):
     random = np.random.default_rng(3)
     rows = random.uniform(size=(80, 4))
     labels = (rows[:, 0] > rows[:, 1]) != turned
-    lines = ["a,b,c,d,class"] + [",".join(f"{value:.5f}" for value in row) + f",{int(label)}" for row, label in zip(rows, labels)]
+    lines = ["a,b,c,d,class"]
+    for row, label in zip(rows, labels, strict=True):
+        lines.append(",".join(f"{value:.5f}" for value in row) + f",{int(label)}")
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -104,7 +106,16 @@ def test_a_model_whose_name_has_a_colon_is_part_of_the_run(holdfast, subject, tm
     folder.mkdir()
     weights = (tmp_path / subject[1].split(":", 1)[1]).read_bytes()
     (folder / "model.safetensors").write_bytes(weights)
-    audit = ["audit", "--model", "v1:2/model.safetensors", *subject[2:], "--attack", "random(samples=3)", "--metric", "top_k(k=2)"]
+    audit = [
+        "audit",
+        "--model",
+        "v1:2/model.safetensors",
+        *subject[2:],
+        "--attack",
+        "random(samples=3)",
+        "--metric",
+        "top_k(k=2)",
+    ]
     audit += ["--epsilon", "0.3", "--out", "run"]
     holdfast(*audit)
     changed = bytearray(weights)

@@ -61,10 +61,13 @@ def is_list_summary(value):
 
 
 class Comparison:
-    """Collects the differences of a case, and the paths of what is there in addition."""
+    """Collects the differences of a case, and the paths of what is there in addition.
 
-    def __init__(self, case, old, new):
-        self.case, self.differences, self.additional = case, [], []
+    Without `numbers` only structure and words count: another kind of processor rounds otherwise, and an attack may end elsewhere.
+    """
+
+    def __init__(self, case, old, new, numbers=True):
+        self.case, self.differences, self.additional, self._numbers = case, [], [], numbers
         self._walk("", old, new, tolerance_of(case), None)
 
     def _walk(self, path, old, new, tolerance, scale):
@@ -73,6 +76,8 @@ class Comparison:
         elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
             for place, (before, now) in enumerate(zip(old, new, strict=True)):
                 self._walk(f"{path}/{place}", before, now, tolerance, scale)
+        elif not self._numbers and all(value is None or is_number(value) for value in (old, new)):
+            return
         elif not equal(old, new, tolerance, scale):
             self._differ(path, old, new)
 

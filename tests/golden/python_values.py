@@ -43,7 +43,10 @@ def short(value):
     if hasattr(value, "keys"):
         return {key: short(value[key]) for key in value.keys()}  # noqa: SIM118  (a record is no mapping)
     if hasattr(value, "__dataclass_fields__"):
-        return {key: short(getattr(value, key)) for key in value.__dataclass_fields__}
+        fields = {key: short(getattr(value, key)) for key in value.__dataclass_fields__}
+        if columns := fields.pop("columns", None):  # an attack's columns are attributes too
+            fields.update(columns, targets=short(value.targets))
+        return fields
     return shorten(value)
 
 
