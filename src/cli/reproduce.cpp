@@ -73,7 +73,7 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   CLI::App* command = add_command(
       app, "reproduce", "Makes a table or a figure of a paper, with the paper's numbers beside ours and a verdict on its claims",
       "holdfast reproduce r2et/bounds --scale quick --out runs/bounds");
-  command->add_option("EXPERIMENT", flags->experiment, "One of `holdfast list experiments`, or a group of them: r2et, lens")
+  command->add_option("EXPERIMENT", flags->experiment, "One of `holdfast list experiments`, a group of them (r2et, lens), or a TOML file")
       ->required();
   command->add_option("--scale", flags->scale, "quick: minutes; cpu: hours; full: the paper's setting, for a GPU")
       ->check(CLI::IsMember({"quick", "cpu", "full"}))

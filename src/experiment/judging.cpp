@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "holdfast/core/words.h"
+
 namespace holdfast {
 namespace {
 
-const char* const kHolds = "holds";
-const char* const kFails = "does not hold";
-const char* const kInPart = "holds in part";
-const char* const kOpen = "not decided";
+constexpr Judgement kHolds = Judgement::kHolds, kInPart = Judgement::kHoldsInPart, kFails = Judgement::kDoesNotHold,
+                    kOpen = Judgement::kNotDecided;
 
 }  // namespace
 
@@ -60,40 +60,40 @@ std::string Tally::words() const {
   return fmt::format("{} for it, {} against it, {} open", in_favour, against, open());
 }
 
-std::string judge_most(const Tally& tally) {
+Judgement judge_most(const Tally& tally) {
   if (2 * tally.in_favour > tally.all) return kHolds;
   return tally.all > 0 && 2 * tally.against >= tally.all ? kFails : kOpen;
 }
 
-std::string judge_all(const Tally& tally) {
+Judgement judge_all(const Tally& tally) {
   if (2 * tally.against > tally.all) return kFails;
   if (tally.against == 0) return 2 * tally.in_favour > tally.all ? kHolds : kOpen;
   return tally.in_favour > 0 ? kInPart : kOpen;
 }
 
-std::string judge_above(const Value& value, double limit) {
+Judgement judge_above(const Value& value, double limit) {
   return surely_above(value, limit) ? kHolds : surely_below(value, limit) ? kFails : kOpen;
 }
 
-std::string judge_below(const Value& value, double limit) {
+Judgement judge_below(const Value& value, double limit) {
   return judge_above(negative(value), -limit);
 }
 
-std::string judge_mean_above(const std::vector<Case>& datasets, double limit) {
-  const std::string of_mean = judge_above(mean_over(datasets), limit);
+Judgement judge_mean_above(const std::vector<Case>& datasets, double limit) {
+  const Judgement of_mean = judge_above(mean_over(datasets), limit);
   const bool exception = std::ranges::any_of(datasets, [&](const Case& one) { return surely_below(one.value, limit); });
   return of_mean == kHolds && exception ? kInPart : of_mean;
 }
 
-std::string combined(const std::vector<std::string>& parts) {
-  const auto is = [](const char* word) { return [word](const std::string& part) { return part == word; }; };
+Judgement combined(const std::vector<Judgement>& parts) {
+  const auto is = [](Judgement wanted) { return [wanted](Judgement part) { return part == wanted; }; };
   if (parts.empty()) return kOpen;
   if (std::ranges::all_of(parts, is(kHolds))) return kHolds;
   if (std::ranges::all_of(parts, is(kFails))) return kFails;
   return std::ranges::any_of(parts, is(kHolds)) || std::ranges::any_of(parts, is(kInPart)) ? kInPart : kOpen;
 }
 
-std::string agreed(const std::vector<std::string>& readings) {
+Judgement agreed(const std::vector<Judgement>& readings) {
   const bool alike = !readings.empty() && std::ranges::all_of(readings, [&](const auto& one) { return one == readings[0]; });
   return alike ? readings[0] : kOpen;
 }
@@ -136,14 +136,43 @@ Value negative(const Value& value) {
   return result;
 }
 
-Verdict make_verdict(const std::string& claim, const std::string& says, const std::string& verdict, const std::string& why,
+Verdict make_verdict(const std::string& claim, const std::string& says, Judgement judgement, const std::string& why,
                      const Value& number, std::int64_t seeds) {
-  Verdict result{.claim = claim, .says = says, .verdict = verdict, .why = why, .seeds = seeds};
+  Verdict result{.claim = claim, .says = says, .judgement = judgement, .why = why, .seeds = seeds};
   if (!std::isnan(number.value)) result.number = number.value;
   result.low = number.low;
   result.high = number.high;
   result.why.erase(result.why.find_last_not_of(' ') + 1);
   return result;
+}
+
+Tally tally_above(const std::vector<Case>& cases, double limit) {
+  Tally tally;
+  for (const Case& one : cases) tally.add_above(one.value, limit);
+  return tally;
+}
+
+std::string outcome_above(const std::vector<Case>& cases, double limit) {
+  const Tally tally = tally_above(cases, limit);
+  return fmt::format("{}: {}", counted(tally.all, "case"), tally.words());
+}
+
+Verdict all_above(double limit, const std::string& claim, const std::string& says, const std::string& what,
+                  const std::vector<Case>& cases, const std::string& also, std::int64_t seeds) {
+  const Tally tally = tally_above(cases, limit);
+  const Case* lowest = lowest_of(cases);
+  if (lowest == nullptr) return make_verdict(claim, says, kOpen, "There is no case to judge. " + also, {}, seeds);
+  const std::string more = also + (also.empty() || also.ends_with(' ') ? "" : " ");
+  if (tally.all == 1) {
+    return make_verdict(claim, says, judge_all(tally),
+                        fmt::format("Number: {}, {}; above {} is for the claim. {}", what, lowest->name, limit, more),
+                        lowest->value, seeds);
+  }
+  return make_verdict(
+      claim, says, judge_all(tally),
+      fmt::format("Number: share of the cases in which {} is above {}; {}. It reaches lowest in {}, {}. {}Cases: {}.", what,
+                  limit, outcome_above(cases, limit), lowest->name, words(lowest->value), more, words(cases)),
+      tally.share(), seeds);
 }
 
 }  // namespace holdfast

@@ -33,21 +33,21 @@ struct Tally {
   std::string words() const;  // "5 for it, 1 against it, 1 open"
 };
 
-// Of a claim about most cases: "holds" where more than half are surely in favour, "does not hold" where half or more are surely
+// A claim about most cases: "holds" where more than half are surely in favour, "does not hold" where half or more are surely
 // against, else "not decided".
-std::string judge_most(const Tally& tally);
-// Of a claim about all cases: "holds" where more than half are surely in favour and none is against, "does not hold" where more
+Judgement judge_most(const Tally& tally);
+// A claim about all cases: "holds" where more than half are surely in favour and none is against, "does not hold" where more
 // than half are surely against, "holds in part" where there are some of both, else "not decided".
-std::string judge_all(const Tally& tally);
-// Of one number that is claimed to be above `limit`, or below it.
-std::string judge_above(const Value& value, double limit);
-std::string judge_below(const Value& value, double limit);
-// Of a mean over datasets that is claimed to be above `limit`: only in part where a dataset is surely below.
-std::string judge_mean_above(const std::vector<Case>& datasets, double limit);
-// Of a claim that can be read in several ways: decided where it is judged alike in all of them.
-std::string agreed(const std::vector<std::string>& readings);
-// Of a claim in several parts: "holds" and "does not hold" where all do, "holds in part" where any does, else "not decided".
-std::string combined(const std::vector<std::string>& parts);
+Judgement judge_all(const Tally& tally);
+// One number that is claimed to be above `limit`, or below it.
+Judgement judge_above(const Value& value, double limit);
+Judgement judge_below(const Value& value, double limit);
+// A mean over datasets that is claimed to be above `limit`: only in part where a dataset is surely below.
+Judgement judge_mean_above(const std::vector<Case>& datasets, double limit);
+// A claim that can be read in several ways: decided where it is judged alike in all of them.
+Judgement agreed(const std::vector<Judgement>& readings);
+// A claim in several parts: "holds" and "does not hold" where all do, "holds in part" where any does, else "not decided".
+Judgement combined(const std::vector<Judgement>& parts);
 
 // The one whose interval reaches lowest; undefined ones are passed over. Null where there is none.
 const Case* lowest_of(const std::vector<Case>& cases);
@@ -56,7 +56,16 @@ Value mean_over(const std::vector<Case>& datasets);
 Value negative(const Value& value);
 
 // The why's last blanks go: it is often put together of sentences.
-Verdict make_verdict(const std::string& claim, const std::string& says, const std::string& verdict, const std::string& why,
+Verdict make_verdict(const std::string& claim, const std::string& says, Judgement judgement, const std::string& why,
                      const Value& number, std::int64_t seeds);
+
+Tally tally_above(const std::vector<Case>& cases, double limit);
+// "2 cases: 1 for it, 0 against it, 1 open".
+std::string outcome_above(const std::vector<Case>& cases, double limit);
+// A claim that every case is above `limit`. The number is the share of the cases that are (Tally::share), or that of the only
+// one. The why says `what` is held against the limit, how many cases speak for the claim and against it, has `also`, and all
+// cases.
+Verdict all_above(double limit, const std::string& claim, const std::string& says, const std::string& what,
+                  const std::vector<Case>& cases, const std::string& also, std::int64_t seeds);
 
 }  // namespace holdfast

@@ -1,19 +1,27 @@
 #include "holdfast/experiment/reproduce.h"
 
-#include <algorithm>
-#include <set>
-
-#include "experiments.h"
 #include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
+#include "paper/run.h"
 
 namespace holdfast {
 namespace {
 
+// The experiments of both papers: one for each TOML file that their paper.toml names.
 Registry<Experiment> make_registry() {
   Registry<Experiment> registry("experiment");
-  add_r2et_experiments(registry);
-  add_lens_experiments(registry);
+  for (const char* paper : {"r2et", "lens"}) {
+    for (const std::string& name : paper::paper_named(paper, Scale::kQuick).experiments) {
+      const std::string file = fmt::format("{}/{}.toml", paper, name), text = paper::carried_file(file);
+      registry.add(paper::read_plan(text, file, Scale::kQuick).info,
+                   [=](const Options& options) { return paper::make_paper_experiment(text, file, options); });
+    }
+  }
   return registry;
+}
+
+bool is_file(const std::string& text) {
+  return text.ends_with(".toml");
 }
 
 std::string group_of(const std::string& name) {
@@ -31,6 +39,31 @@ Scale parse_scale(const std::string& text) {
 
 std::string to_string(Scale scale) {
   return scale == Scale::kQuick ? "quick" : scale == Scale::kCpu ? "cpu" : "full";
+}
+
+std::string to_string(ColumnKind kind) {
+  return kind == ColumnKind::kCount ? "count" : kind == ColumnKind::kShare ? "share" : "value";
+}
+
+ColumnKind parse_column_kind(const std::string& text) {
+  if (text == "count") return ColumnKind::kCount;
+  if (text == "share") return ColumnKind::kShare;
+  if (text == "value") return ColumnKind::kValue;
+  usage_error("unknown kind of column '{}' (known: count, share, value)", text);
+}
+
+std::string to_string(Judgement judgement) {
+  switch (judgement) {
+    case Judgement::kHolds:
+      return "holds";
+    case Judgement::kHoldsInPart:
+      return "holds in part";
+    case Judgement::kDoesNotHold:
+      return "does not hold";
+    case Judgement::kNotDecided:
+      return "not decided";
+  }
+  return "";
 }
 
 Json to_json(const Value& value) {
@@ -54,7 +87,15 @@ const Registry<Experiment>& experiments() {
   return registry;
 }
 
+std::unique_ptr<Experiment> make_experiment(const std::string& text) {
+  if (!is_file(text)) return experiments().make(text);
+  const std::string toml = read_text(text);
+  const MethodInfo info = paper::read_plan(toml, text, Scale::kQuick).info;
+  return paper::make_paper_experiment(toml, text, Options(info, {.name = info.name, .options = {}}));
+}
+
 std::vector<std::string> experiments_of(const std::string& text) {
+  if (is_file(text)) return {text};
   std::vector<std::string> names;
   for (const MethodInfo* info : experiments().infos()) {
     if (group_of(info->name) == text) names.push_back(info->name);

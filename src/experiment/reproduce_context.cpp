@@ -47,7 +47,7 @@ std::optional<FolderLock> lock_made(const std::string& folder) {
 }
 
 // False where another run computes it now: it holds the folder beside the file, and removes it when the file is written.
-bool computed(const Job& job, const std::string& path, const std::string& machine) {
+bool computed(const Job<Json>& job, const std::string& path, const std::string& machine) {
   const std::string working = path + ".working";
   try {
     const std::optional<FolderLock> lock = lock_made(working);
@@ -113,10 +113,10 @@ std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::stri
   return data;
 }
 
-std::vector<Json> ExperimentContext::compute(const std::string& label, const std::vector<Job>& jobs) {
+std::vector<Json> ExperimentContext::compute_kept(const std::string& label, const std::vector<Job<Json>>& jobs) {
   std::map<std::string, std::size_t> first;  // jobs of one key are one job
   std::vector<std::size_t> missing;
-  const auto path = [&](const Job& job) { return folders_.cells + "/" + hashed(job.key) + ".json"; };
+  const auto path = [&](const Job<Json>& job) { return folders_.cells + "/" + hashed(job.key) + ".json"; };
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (!first.emplace(jobs[i].key, i).second) continue;
     file_exists(path(jobs[i])) ? void(++cells_kept_) : missing.push_back(i);
@@ -126,7 +126,7 @@ std::vector<Json> ExperimentContext::compute(const std::string& label, const std
     const std::string machine = machine_in_words(device.str());
     Progress progress(label, static_cast<std::int64_t>(missing.size()), "cells");
     for_each_shared(static_cast<std::int64_t>(missing.size()), threads, [&](std::int64_t i) {
-      const Job& job = jobs[missing[static_cast<std::size_t>(i)]];
+      const Job<Json>& job = jobs[missing[static_cast<std::size_t>(i)]];
       if (!computed(job, path(job), machine)) return false;
       progress.advance();
       return true;
@@ -134,7 +134,7 @@ std::vector<Json> ExperimentContext::compute(const std::string& label, const std
     computed_ += static_cast<std::int64_t>(missing.size());
   }
   std::vector<Json> results;
-  for (const Job& job : jobs) {
+  for (const Job<Json>& job : jobs) {
     Json kept = read_kept(path(job), job.key);
     Work& work = work_[kept.value("on", kUnknownMachine)];
     if (work.cells.insert(path(job)).second) work.seconds += kept.value("seconds", 0.0);

@@ -94,8 +94,4 @@ Value share(Value value) {
   return value;
 }
 
-Correlation order_agreement(std::span<const double> published, std::span<const double> ours, std::uint64_t seed) {
-  return correlate(CorrelationKind::kKendall, published, ours, seed);
-}
-
 }  // namespace holdfast

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "../../src/experiment/paper/plan.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/folder_lock.h"
 #include "holdfast/core/torch.h"
@@ -56,17 +57,17 @@ TEST(ExperimentContext, AFinishedCellIsNotComputedAgain) {
   const TempFolder folder;
   std::atomic<int> calls = 0;
   const auto job = [&](const std::string& key, double number) {
-    return Job{key, [&calls, number] {
-                 ++calls;
-                 return Json{{"number", number}};
-               }};
+    return Job<Json>{key, [&calls, number] {
+                       ++calls;
+                       return Json{{"number", number}};
+                     }};
   };
   ExperimentContext first = context_in(folder.path());
-  first.compute("cells", {job("a", 1), job("b", 0.1)});
+  first.compute<Json>("cells", {job("a", 1), job("b", 0.1)});
   EXPECT_EQ(calls, 2);
   // Another process, with one more cell and the old ones in another order.
   ExperimentContext second = context_in(folder.path());
-  const std::vector<Json> results = second.compute("cells", {job("b", 7), job("c", 3), job("a", 7), job("c", 3)});
+  const std::vector<Json> results = second.compute<Json>("cells", {job("b", 7), job("c", 3), job("a", 7), job("c", 3)});
   EXPECT_EQ(calls, 3);
   EXPECT_EQ(results[0].at("number"), 0.1);
   EXPECT_EQ(results[1].at("number"), 3);
@@ -83,20 +84,20 @@ TEST(ExperimentContext, AFinishedCellIsNotComputedAgain) {
 
 TEST(ExperimentContext, ACellReadBackIsTheCellComputed) {
   const TempFolder folder;
-  const Job job{"numbers", [] { return Json{1.0 / 3, std::nan(""), 1e-300}; }};
-  const std::string computed = context_in(folder.path()).compute(job).dump();
-  EXPECT_EQ(computed, context_in(folder.path()).compute(job).dump());
+  const Job<Json> job{"numbers", [] { return Json{1.0 / 3, std::nan(""), 1e-300}; }};
+  const std::string computed = context_in(folder.path()).compute<Json>("numbers", {job})[0].dump();
+  EXPECT_EQ(computed, context_in(folder.path()).compute<Json>("numbers", {job})[0].dump());
   EXPECT_TRUE(std::isnan(numbers(Json::parse(computed))[1]));
 }
 
 TEST(ExperimentContext, AFailureStopsTheRunAndKeepsWhatWasDone) {
   const TempFolder folder;
-  const Job good{"good", [] { return Json(1); }};
-  const Job bad{"bad", []() -> Json { failure("the disk is full"); }};
+  const Job<Json> good{"good", [] { return Json(1); }};
+  const Job<Json> bad{"bad", []() -> Json { failure("the disk is full"); }};
   ExperimentContext context = context_in(folder.path(), 1);
-  EXPECT_ERROR(context.compute("cells", {good, bad}), kFailure, "the disk is full");
+  EXPECT_ERROR(context.compute<Json>("cells", {good, bad}), kFailure, "the disk is full");
   ExperimentContext next = context_in(folder.path(), 1);
-  next.compute("cells", {good});
+  next.compute<Json>("cells", {good});
   EXPECT_EQ(next.facts().at("cells"), (Json{{"computed", 0}, {"kept", 1}}));
 }
 
@@ -180,7 +181,7 @@ TEST(ExperimentContext, RunsThatShareAModelsFolderTrainANetworkOnce) {
 TEST(ExperimentContext, RunsThatShareACellsFolderComputeACellOnce) {
   const TempFolder folder;
   std::atomic<int> calls = 0;
-  std::vector<Job> jobs;
+  std::vector<Job<Json>> jobs;
   for (int i = 0; i < 8; ++i) {
     jobs.push_back({fmt::format("cell {}", i), [&calls, i] {
                       ++calls;
@@ -204,7 +205,7 @@ TEST(ExperimentContext, RunsThatShareACellsFolderComputeACellOnce) {
 TEST(ExperimentContext, RunsThatShareACellsFolderDoNotTripOverFinishedWork) {
   const TempFolder folder;
   std::atomic<int> calls = 0;
-  std::vector<Job> jobs;
+  std::vector<Job<Json>> jobs;
   for (int i = 0; i < 300; ++i) jobs.push_back({fmt::format("cell {}", i), [&calls, i] { return ++calls, Json(i); }});
   std::vector<std::future<std::vector<Json>>> runs;
   for (int i = 0; i < 4; ++i) {
@@ -212,6 +213,102 @@ TEST(ExperimentContext, RunsThatShareACellsFolderDoNotTripOverFinishedWork) {
   }
   for (auto& run : runs) EXPECT_EQ(run.get().back(), 299);
   EXPECT_EQ(calls, 300);
+}
+
+const char* const kOwnTable = R"toml(
+name = "mine/rows"
+paper = "r2et"
+summary = "P@4 of two methods on data of my own"
+methods = ["Vanilla", "SP"]
+[[setting]]
+like = "table"
+name = "Mine"
+dataset = "Mine"
+data = "synthetic(samples=120)"
+k = 4
+epochs = 2
+steps = 5
+samples = 6
+members = 2
+[[table]]
+name = "P@4"
+keys = ["dataset: {name}", "method: {method}"]
+column = [
+  {name = "er", metric = "top_k(k={k})", attack = "er", select = "last"},
+  {name = "saliency removed", measure = "comp"},
+  {name = "AUC", of = "AUC"},
+  {name = "samples", from = "er", what = "defined", kind = "count"},
+]
+[[claim]]
+id = "mine"
+says = "SP is ahead of Vanilla on {datasets}"
+what = "P@4 of SP minus Vanilla's"
+table = "P@4"
+columns = ["er"]
+rows = ["method=SP"]
+minus = ["method=Vanilla"]
+case = "{name}, {metric}"
+)toml";
+
+TEST(OwnExperiment, IsOneTomlFile) {
+  const TempFolder folder;
+  write_atomic(folder / "rows.toml", std::string_view(kOwnTable));
+  const Json results = run_experiment({.experiment = folder / "rows.toml", .threads = 1, .folder = folder / "run"});
+  EXPECT_EQ(results.at("experiment"), "mine/rows");
+  const Json& table = results.at("tables")[0];
+  ASSERT_EQ(table.at("rows").size(), 2U);
+  EXPECT_EQ(table.at("rows")[1].at("keys"), (Json{"Mine", "SP"}));
+  EXPECT_EQ(table.at("kinds"), (Json{"share", "share", "share", "count"}));
+  for (const Json& row : table.at("rows")) {
+    const Json& er = row.at("values")[0];
+    EXPECT_TRUE(er.at("value") >= 0 && er.at("value") <= 1 && er.at("low") <= er.at("high"));
+    EXPECT_TRUE(er.contains("chance") && er.contains("between") && er.contains("specific"));
+    EXPECT_EQ(row.at("values")[3].at("value"), 12);  // two networks of six samples
+  }
+  const Json& verdict = results.at("verdicts")[0];
+  EXPECT_EQ(verdict.at("says"), "SP is ahead of Vanilla on Mine");
+  EXPECT_NEAR(verdict.at("number").get<double>(),
+              table.at("rows")[1].at("values")[0].at("value").get<double>() -
+                  table.at("rows")[0].at("values")[0].at("value").get<double>(),
+              1e-12);
+  keep_results(folder / "run", folder / "results");
+  EXPECT_TRUE(file_exists(folder / "results/mine/rows.json"));
+}
+
+TEST(OwnExperiment, SaysWhatItDoesNotKnow) {
+  const TempFolder folder;
+  const auto refused = [&](const std::string& from, const std::string& to, const std::string& saying) {
+    std::string text = kOwnTable;
+    text.replace(text.find(from), from.size(), to);
+    write_atomic(folder / "rows.toml", std::string_view(text));
+    EXPECT_ERROR(run_experiment({.experiment = folder / "rows.toml", .threads = 1, .folder = folder / "run"}), kUsage, saying);
+    EXPECT_FALSE(folder_exists(folder / "run")) << "mistakes are found before any work";
+  };
+  refused("members = 2", "membres = 2", "membres");
+  refused("top_k(k={k})", "top_k(k={kk})", "{kk} is not known here");
+  refused("\"SP\"]", "\"SPP\"]", "there is no method 'SPP'");
+  refused("like = \"table\"", "like = \"tabel\"", "there is no base or setting 'tabel'");
+  refused("of = \"AUC\"", "of = \"AUCC\"", "\"AUCC\" is not known");
+  refused("columns = [\"er\"]", "columns = [\"mse\"]", "table 'P@4' has no column 'mse'");
+  refused("kind = \"count\"", "kind = \"number\"", "unknown kind of column 'number'");
+}
+
+TEST(Papers, AllFilesAreReadAtEveryScale) {
+  for (const char* name : {"r2et", "lens"}) {
+    for (const Scale scale : {Scale::kQuick, Scale::kCpu, Scale::kFull}) {
+      for (const std::string& experiment : paper::paper_named(name, scale).experiments) {
+        const std::string file = fmt::format("{}/{}.toml", name, experiment);
+        const paper::Plan plan = paper::read_plan(paper::carried_file(file), file, scale);
+        EXPECT_EQ(plan.info.name, fmt::format("{}/{}", name, experiment));
+        EXPECT_FALSE(plan.tables.empty()) << file;
+        for (const paper::FigurePlan& figure : plan.figures) {
+          const std::string spec = figure.spec.empty() ? "{}" : paper::carried_file(fmt::format("{}/{}", name, figure.spec));
+          EXPECT_NO_THROW(parse_json(spec, file)) << figure.spec;
+        }
+        for (const paper::Claim& claim : plan.claims) EXPECT_FALSE(claim.says.empty()) << file << claim.id;
+      }
+    }
+  }
 }
 
 TEST(Experiments, AGroupThatIsNotKnownIsRefused) {

@@ -98,6 +98,21 @@ TEST(ResultsMarkdown, LongTablesAreLeftToTheirFile) {
   EXPECT_THAT(text, Not(HasSubstr("| Adult |")));
 }
 
+// Kinds say what a column holds: a share of 1 or 0 is no count, and a count of 1 is no share.
+TEST(ExperimentText, WritesColumnsByTheirKind) {
+  Json results = small_results();
+  Json& table = results["tables"][0];
+  table["columns"] = {"share", "count"};
+  for (Json& row : table["rows"]) {
+    row["values"] = Json::array({{{"value", 1}, {"low", nullptr}, {"high", nullptr}, {"n", 5}},
+                                 {{"value", 1}, {"low", nullptr}, {"high", nullptr}, {"n", 0}}});
+  }
+  table["kinds"] = {"share", "count"};
+  EXPECT_THAT(experiment_text(results), HasSubstr("R2ET|H  1.000      1\n"));
+  table["kinds"] = {"count", "value"};
+  EXPECT_THAT(experiment_text(results), HasSubstr("R2ET|H      1  1.000\n"));
+}
+
 TEST(ResultsMarkdown, AFolderWithoutResultsIsRefused) {
   const TempFolder folder;
   EXPECT_ERROR(results_markdown(folder.path()), kInput, "no results lie here");

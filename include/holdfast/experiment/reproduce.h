@@ -1,9 +1,10 @@
 // Experiments: tables and figures of papers as commands (`holdfast reproduce r2et/table1`), and what they leave behind.
 //
-// An experiment is one small file: a MethodInfo and run(context), which gives an ExperimentResult. Everything that takes time
-// goes through the context, which keeps it: a trained network in the models folder, any other finished piece of work (an attacked
-// or measured cell) in the cells folder, each by a key that says all it depends on. So an interrupted run goes on where it
-// stopped, experiments of a group share what they have in common, and results.json ends with the same bytes.
+// An experiment is a TOML file (configs/r2et/table1.toml; docs/reproduce.md), with a C++ function beside it where a table cannot
+// say it. Everything that takes time goes through the context, which keeps it: a trained network in the models folder, any other
+// finished piece of work (an attacked or measured cell) in the cells folder, each by a key that says all it depends on. So an
+// interrupted run goes on where it stopped, experiments of a group share what they have in common, and results.json ends with the
+// same bytes.
 #pragma once
 
 #include <cstdint>
@@ -47,14 +48,28 @@ struct Value {
 };
 Json to_json(const Value& value);
 
+// What a column of numbers holds, which decides how it is written.
+enum class ColumnKind {
+  kCount,  // whole numbers without an interval
+  kShare,  // numbers in [0, 1]
+  kValue,  // any number
+};
+std::string to_string(ColumnKind kind);                 // "count", "share", "value"
+ColumnKind parse_column_kind(const std::string& text);  // throws kUsage
+
+struct ResultColumn {
+  std::string name;  // "P@8, er"
+  ColumnKind kind = ColumnKind::kValue;
+};
+
 struct ResultTable {
   struct Row {
     std::vector<std::string> keys;  // one for each of `keys`
     std::vector<Value> values;      // one for each of `columns`
   };
   std::string name, caption;
-  std::vector<std::string> keys;     // columns of words: "dataset", "method"
-  std::vector<std::string> columns;  // columns of numbers: "P@8, er"
+  std::vector<std::string> keys;      // columns of words: "dataset", "method"
+  std::vector<ResultColumn> columns;  // columns of numbers
   std::vector<Row> rows = {};
 
   void add(std::vector<std::string> keys, std::vector<Value> values);  // checks the counts
@@ -72,10 +87,13 @@ struct Figure {
   std::vector<Panel> panels = {};
 };
 
+enum class Judgement { kHolds, kHoldsInPart, kDoesNotHold, kNotDecided };
+std::string to_string(Judgement judgement);  // "holds", "holds in part", "does not hold", "not decided"
+
 struct Verdict {
-  std::string claim;                                       // "R2"
-  std::string says;                                        // the claim in words
-  std::string verdict;                                     // "holds", "holds in part", "does not hold", "not decided"
+  std::string claim;  // "R2"
+  std::string says;   // the claim in words
+  Judgement judgement = Judgement::kNotDecided;
   std::string why;                                         // what the number is, and what stands against the claim
   std::optional<double> number = {}, low = {}, high = {};  // what decides it, with its 95 % interval
   std::int64_t seeds = 0;                                  // trained networks behind each number; 0: none were trained
@@ -105,11 +123,12 @@ struct TrainedModel {
   std::optional<PredictionQuality> validation = {}, test = {};
 };
 
-// A piece of work with a small result. `compute` is called on one thread with intra-operator parallelism 1 and must be safe
-// beside others; `key` says all that the result depends on.
+// A piece of work with a small result, which to_json and from_json write to a file and read again. `compute` is called on one
+// thread with intra-operator parallelism 1 and must be safe beside others; `key` says all that the result depends on.
+template <class Result>
 struct Job {
   std::string key;
-  std::function<Json()> compute;
+  std::function<Result()> compute;
 };
 
 // The samples of a figure's panel; maps in the layout's shape.
@@ -150,9 +169,15 @@ class ExperimentContext {
   std::vector<TrainedModel> train(const ExperimentData& data, std::vector<TrainOptions> options, const std::string& label);
 
   // The jobs' results in their order: those kept from before, the others computed side by side. Numbers are as read back from the
-  // file: NaN is null.
-  std::vector<Json> compute(const std::string& label, const std::vector<Job>& jobs);
-  Json compute(const Job& job) { return compute(job.key, {job}).front(); }
+  // file.
+  template <class Result>
+  std::vector<Result> compute(const std::string& label, const std::vector<Job<Result>>& jobs) {
+    std::vector<Job<Json>> kept;
+    for (const Job<Result>& job : jobs) kept.push_back({job.key, [&job] { return Json(job.compute()); }});
+    std::vector<Result> results;
+    for (const Json& json : compute_kept(label, kept)) results.push_back(json.get<Result>());
+    return results;
+  }
 
   // Writes arrays for the report to draw.
   Panel panel(const std::string& title, const Schema& schema, const PanelSamples& samples);
@@ -165,6 +190,7 @@ class ExperimentContext {
   Json facts() const;
 
  private:
+  std::vector<Json> compute_kept(const std::string& label, const std::vector<Job<Json>>& jobs);
   // Groups of positions in `options` that are trained together.
   void train_missing(const Dataset& dataset, const std::vector<TrainOptions>& options,
                      const std::vector<std::vector<std::size_t>>& groups, const std::string& label);
@@ -195,11 +221,14 @@ class Experiment {
 
 const Registry<Experiment>& experiments();
 
+// The experiment of a call, or of a TOML file.
+std::unique_ptr<Experiment> make_experiment(const std::string& text);
+
 // Names of the experiments that `text` asks for: itself, or all of a group ("r2et"). Throws kUsage when there is none.
 std::vector<std::string> experiments_of(const std::string& text);
 
 struct ReproduceOptions {
-  std::string experiment;  // call
+  std::string experiment;  // call, or the path of a TOML file
   Scale scale = Scale::kQuick;
   std::uint64_t seed = 0;
   int threads = 0;  // 0: one for each core
@@ -211,8 +240,8 @@ struct ReproduceOptions {
 };
 // Runs one experiment and writes results.json and manifest.json; a complete run is read instead. Returns results.json:
 //     {"kind": "experiment", "experiment", "scale", "seed", "title", "paper", "settings",
-//      "tables": [{"name", "caption", "keys", "columns", "rows": [{"keys": [...], "values": [{"value", "low", "high", "n",
-//                  "published"?, "chance"?, "between"?, "specific"?}]}]}],
+//      "tables": [{"name", "caption", "keys", "columns", "kinds", "rows": [{"keys": [...], "values": [{"value", "low", "high",
+//                  "n", "published"?, "chance"?, "between"?, "specific"?}]}]}],
 //      "figures": [{"name", "caption", "spec"?, "panels": [{"title", "arrays"}]}],
 //      "verdicts": [{"claim", "says", "verdict", "number", "low", "high", "seeds", "experiment", "scale", "why"}], "notes"}
 Json run_experiment(const ReproduceOptions& options);

@@ -1,4 +1,4 @@
-// Numbers over several trained networks, and how well two orderings of methods agree.
+// Numbers over several trained networks.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,5 @@ double defined_mean(std::span<const double> values);
 
 // Numbers of a JSON array, null as NaN.
 std::vector<double> numbers(const Json& array);
-
-// Kendall's tau-b of published numbers and ours over methods, with a bootstrap interval over the methods; undefined ones are left
-// out.
-Correlation order_agreement(std::span<const double> published, std::span<const double> ours, std::uint64_t seed);
 
 }  // namespace holdfast

@@ -1,24 +1,18 @@
-// r2et/cost: processor time of a training step of each method against Vanilla's, measured: loss, parameter gradient and optimiser
-// step on one thread, methods in turn so that all meet the same machine. Times are of this machine and differ from run to run; a
-// kept run keeps its.
+// r2et/cost: processor time of a training step of each method.
+#include "claims.h"
+
 #include <algorithm>
 #include <ctime>
+#include <memory>
 
 #include <fmt/format.h>
 
-#include "../judging.h"
-#include "experiments.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/train/objective.h"
 #include "holdfast/train/optimizer.h"
-#include "zoo.h"
 
-namespace holdfast::r2et {
+namespace holdfast::paper::r2et {
 namespace {
-
-const MethodInfo kCostInfo{.name = "r2et/cost",
-                           .summary = "measured time of a training step of each method, and of AT against R2ET",
-                           .citation = kPaper};
 
 // Of this thread: what else the machine does takes none of it.
 double processor_seconds() {
@@ -31,7 +25,7 @@ double processor_seconds() {
 class Stepper {
  public:
   Stepper(const ExperimentData& data, const Setting& setting, const Method& method, std::int64_t batch_size)
-      : dataset_(data.data), options_(resolved(dataset_, training(setting, method, "", 1, 0))) {
+      : dataset_(data.data), options_(resolved(dataset_, paper::training(setting, method, "", 1, 0))) {
     network_ = architectures().make(options_.architecture)->build(0);
     network_.require_grad(true);
     objective_ = objectives().make(options_.objective);
@@ -74,111 +68,76 @@ class Stepper {
   at::Tensor inputs_, labels_, ids_;
 };
 
-// {"method": [seconds a step, by round]}
-Json time_methods(const ExperimentData& data, const Setting& setting, const std::vector<const Method*>& methods,
-                  std::int64_t batch_size, int rounds, int steps) {
+// Seconds a step, by method and round.
+using StepTimes = std::map<std::string, std::vector<double>>;
+
+StepTimes time_methods(const ExperimentData& data, const Setting& setting, const std::vector<Method>& methods,
+                       std::int64_t batch_size, int rounds, int steps) {
   std::vector<Stepper> steppers;
-  for (const Method* method : methods) steppers.emplace_back(data, setting, *method, batch_size);
+  for (const Method& method : methods) steppers.emplace_back(data, setting, method, batch_size);
   for (Stepper& stepper : steppers) stepper.time(2);
-  Json seconds = Json::object();
+  StepTimes seconds;
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < methods.size(); ++i) seconds[methods[i]->name].push_back(steppers[i].time(steps));
+    for (std::size_t i = 0; i < methods.size(); ++i) seconds[methods[i].name].push_back(steppers[i].time(steps));
   }
   return seconds;
 }
 
-std::vector<double> ratios(const Json& seconds, const std::string& first, const std::string& second) {
-  const std::vector<double> a = numbers(seconds.at(first)), b = numbers(seconds.at(second));
+std::vector<double> ratios(const StepTimes& seconds, const std::string& first, const std::string& second) {
+  const std::vector<double>&a = seconds.at(first), &b = seconds.at(second);
   std::vector<double> result;
   for (std::size_t i = 0; i < a.size(); ++i) result.push_back(a[i] / b[i]);
   return result;
 }
 
-// AT against one form of R2ET, by dataset and round: a step with one attack iteration, and what each iteration adds.
-struct Compared {
-  std::string method = {};
-  std::vector<Case> step = {}, iteration = {};  // in steps of R2ET
-
-  void add(const std::string& dataset, const Json& seconds) {
-    const std::vector<double> whole = ratios(seconds, "AT", method), plain = ratios(seconds, "Vanilla", method);
-    step.push_back({dataset, over_seeds(whole)});
-    iteration.push_back({dataset, difference_over_seeds(whole, plain)});
-  }
-};
-
-class Cost final : public Experiment {
- public:
-  explicit Cost(const Options& options) : Experiment(options.canonical()) {}
-
-  ExperimentResult run(ExperimentContext& context) const override {
-    ExperimentResult result{.title = "What a training step costs", .paper = kPaper};
-    result.settings["measured"] =
-        "processor time of one thread, batch of 64 rows (images: 16), mean over rounds, methods in turn";
-    ResultTable table{.name = "time a step",
-                      .caption =
-                          "Milliseconds, and times Vanilla's; intervals over rounds. AT takes one attack iteration: each further "
-                          "one costs what "
-                          "AT takes more than Vanilla.",
-                      .keys = {"dataset", "method"},
-                      .columns = {"ms a step", "times Vanilla"}};
-    std::vector<Compared> compared(2);
-    compared[0].method = "R2ET\\H";
-    compared[1].method = "R2ET";
-    for (const Setting& setting : settings(context, Which::kAll)) {
-      if (setting.encoding == "projected" || setting.encoding == "one level dropped" || setting.dataset == "CIFAR-10") continue;
-      const auto data = context.dataset(setting.call);
-      if (!data) continue;
-      const std::vector<const Method*> methods = methods_for(setting, all_methods());
-      const std::int64_t batch = setting.tabular ? 64 : 16;
-      const int rounds = context.by_scale(5, 15, 15),
-                steps = setting.tabular ? context.by_scale(20, 200, 200) : context.by_scale(1, 3, 10);
-      const Json seconds =
-          context.compute({fmt::format("{}; times of steps, {} rounds of {}, batch {}", data->key, rounds, steps, batch),
-                           [&] { return time_methods(*data, setting, methods, batch, rounds, steps); }});
-      for (const Method* method : methods) {
-        Value time = over_seeds(numbers(seconds.at(method->name)));
-        time.value *= 1000;
-        if (time.low) *time.low *= 1000;
-        if (time.high) *time.high *= 1000;
-        table.add({setting.dataset, method->name}, {time, over_seeds(ratios(seconds, method->name, "Vanilla"))});
-      }
-      for (Compared& one : compared) one.add(setting.dataset, seconds);
-    }
-    result.tables.push_back(table);
-    if (!compared.front().step.empty()) result.verdicts = {judge(compared)};
-    return result;
-  }
-
- private:
-  // Cheaper by the number of iterations: with T of them AT costs at least T steps of R2ET where each costs at least one. Cheaper
-  // at all: a step of AT with its one iteration costs more.
-  static Verdict judge(const std::vector<Compared>& compared) {
-    std::vector<std::string> parts;
-    std::string text;
-    for (const Compared& one : compared) {
-      Tally cheaper, by_number;
-      for (const Case& dataset : one.step) cheaper.add_above(dataset.value, 1);
-      for (const Case& dataset : one.iteration) by_number.add_above(dataset.value, 1);
-      parts.insert(parts.end(), {judge_all(cheaper), judge_all(by_number)});
-      text += fmt::format(
-          " Against {}: one attack iteration costs {} steps; a step of AT with one iteration {}. That a step of AT "
-          "costs more: {}; that each iteration does: {}.",
-          one.method, words(one.iteration), words(one.step), cheaper.words(), by_number.words());
-    }
-    return make_verdict(
-        "R7", "R2ET is cheaper than AT by the number of attack iterations (the claim's other half, AT's stability: r2et/table1)",
-        combined(parts),
-        "Number: what an attack iteration adds to a step of AT (AT with one iteration minus Vanilla), in steps of R2ET\\H; mean "
-        "over datasets, interval over rounds on one machine. From 1 on, T iterations cost as much as T steps of R2ET." +
-            text,
-        mean_over(compared.front().iteration), 0);
-  }
-};
+Value in_milliseconds(Value time) {
+  time.value *= 1000;
+  if (time.low) *time.low *= 1000;
+  if (time.high) *time.high *= 1000;
+  return time;
+}
 
 }  // namespace
 
-void add_cost(Registry<Experiment>& registry) {
-  registry.add<Cost>(kCostInfo);
+Finding judge_cost(const std::vector<CostOfAt>& compared, double limit) {
+  std::vector<Judgement> parts;
+  std::string text;
+  for (const CostOfAt& one : compared) {
+    const Tally cheaper = tally_above(one.step, limit), by_number = tally_above(one.iteration, limit);
+    parts.insert(parts.end(), {judge_all(cheaper), judge_all(by_number)});
+    text += fmt::format(
+        " Against {}: one attack iteration costs {} steps; a step of AT with one iteration {}. That a step of AT "
+        "costs more: {}; that each iteration does: {}.",
+        one.method, words(one.iteration), words(one.step), cheaper.words(), by_number.words());
+  }
+  return {combined(parts), {{"against", text}}, mean_over(compared.front().iteration)};
 }
 
-}  // namespace holdfast::r2et
+void analyse_cost(PaperRun& run) {
+  std::vector<CostOfAt> compared{{"R2ET\\H"}, {"R2ET"}};
+  for (const Setting& setting : run.settings) {
+    const auto data = run.context.dataset(setting.data);
+    if (!data) continue;
+    const std::vector<Method> methods = methods_for(setting, run.plan.methods);
+    const std::int64_t batch = setting.is_table() ? 64 : 16;
+    const int rounds = run.context.by_scale(5, 15, 15),
+              steps = setting.is_table() ? run.context.by_scale(20, 200, 200) : run.context.by_scale(1, 3, 10);
+    const Job<StepTimes> job{fmt::format("{}; times of steps, {} rounds of {}, batch {}", data->key, rounds, steps, batch),
+                             [&] { return time_methods(*data, setting, methods, batch, rounds, steps); }};
+    const StepTimes seconds = run.context.compute(setting.name + ": steps", std::vector{job}).front();
+    for (const Method& method : methods)
+      run.table("time a step")
+          .add({setting.dataset, method.name},
+               {in_milliseconds(over_seeds(seconds.at(method.name))), over_seeds(ratios(seconds, method.name, "Vanilla"))});
+    for (CostOfAt& one : compared) {
+      const std::vector<double> whole = ratios(seconds, "AT", one.method), plain = ratios(seconds, "Vanilla", one.method);
+      one.step.push_back({setting.dataset, over_seeds(whole)});
+      one.iteration.push_back({setting.dataset, difference_over_seeds(whole, plain)});
+    }
+  }
+  if (compared.front().step.empty()) return;
+  const Finding found = judge_cost(compared, run.claim("R7").limits[0]);
+  run.judge("R7", found, 0);
+}
+
+}  // namespace holdfast::paper::r2et

@@ -8,10 +8,9 @@
 
 #include "holdfast/core/rng.h"
 
-namespace holdfast::r2et {
+namespace holdfast::paper::r2et {
 namespace {
 
-constexpr double kGain = 0.02;  // over Vanilla: less is not called robust
 constexpr int kResamples = 2000;
 
 // By method and member.
@@ -79,7 +78,7 @@ template <class Counts>
 std::size_t highest(const Ordering& ordering, const Counts& counts) {
   std::size_t best = ordering.methods.size();
   for (std::size_t i = 0; i < ordering.methods.size(); ++i) {
-    if (!of_paper(*ordering.methods[i]) || std::isnan(ordering.means[i]) || !counts(i)) continue;
+    if (!is_of_paper(ordering.methods[i]) || std::isnan(ordering.means[i]) || !counts(i)) continue;
     if (best == ordering.methods.size() || ordering.means[i] > ordering.means[best]) best = i;
   }
   return best;
@@ -112,25 +111,25 @@ std::vector<Reading> readings_of(const std::vector<Ordering>& orderings) {
   return readings;
 }
 
-struct Read {
+// The leads of a reading, dataset by dataset.
+struct Leads {
   Tally tally = {};
   std::vector<Case> cases = {};
 };
 
-Read read(const std::vector<Ordering>& orderings, const Reading& reading, std::uint64_t seed) {
-  Read found;
+Leads leads_of(const std::vector<Ordering>& orderings, const Reading& reading, std::uint64_t seed) {
+  Leads found;
   for (const Ordering& ordering : orderings) {
     if (!ordering.setting.encoding.empty() && ordering.setting.encoding != reading.encoding) continue;
     const Lead ahead = lead(ordering, reading.softplus, reading.accurate, seed);
-    if (ahead.variant == nullptr) {  // none of R2ET's has kept its AUC
+    if (ahead.variant.empty()) {  // none of R2ET's has kept its AUC
       ++found.tally.all;
       ++found.tally.against;
       continue;
     }
-    if (ahead.other == nullptr) continue;
+    if (ahead.other.empty()) continue;
     found.tally.add_above(ahead.value, 0);
-    found.cases.push_back(
-        {fmt::format("{}: {} minus {}", ordering.setting.dataset, ahead.variant->name, ahead.other->name), ahead.value});
+    found.cases.push_back({fmt::format("{}: {} minus {}", ordering.setting.dataset, ahead.variant, ahead.other), ahead.value});
   }
   return found;
 }
@@ -140,7 +139,7 @@ std::string linear_in_words(const Comparison& group) {
   int tables = 0, as_good = 0;
   for (const Ordering& ordering : group.orderings) {
     const std::size_t linear = ordering.place_of("linear"),
-                      r2et = highest(ordering, [&](std::size_t i) { return ordering.methods[i]->is_r2et(); });
+                      r2et = highest(ordering, [&](std::size_t i) { return ordering.methods[i].is_r2et(); });
     if (std::max(linear, r2et) == ordering.methods.size()) continue;
     ++tables;
     as_good += ordering.means[linear] >= ordering.means[r2et] ? 1 : 0;
@@ -151,19 +150,42 @@ std::string linear_in_words(const Comparison& group) {
       group.under, as_good, tables);
 }
 
+// P@k of R2ET and R2ET-mm without the Hessian term minus with it, mean of the two, paired by network.
+Value without_hessian_term(const Ordering& ordering, bool softplus) {
+  const auto mean_of = [&](const std::string& first, const std::string& second) {
+    const std::string suffix = softplus ? ", softplus" : "";
+    const std::vector<double> one = ordering.member_means(ordering.place_of(first + suffix)),
+                              other = ordering.member_means(ordering.place_of(second + suffix));
+    std::vector<double> means;
+    for (std::size_t i = 0; i < one.size(); ++i) means.push_back((one[i] + other[i]) / 2);
+    return means;
+  };
+  return difference_over_seeds(mean_of("R2ET\\H", "R2ET-mm\\H"), mean_of("R2ET", "R2ET-mm"));
+}
+
+double deviation(const std::vector<double>& values) {
+  const double mean = defined_mean(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+std::string text(std::int64_t number) {
+  return std::to_string(number);
+}
+
 }  // namespace
 
-void Ordering::add(const Entry& entry, std::vector<std::vector<double>> by_member, const std::string& column) {
-  methods.push_back(entry.method);
-  values.push_back(std::move(by_member));
+void Ordering::add(const MethodNetworks& networks, BySeed by_seed, std::optional<double> printed) {
+  methods.push_back(networks.method);
+  values.push_back(std::move(by_seed));
   means.push_back(defined_mean(member_means(values.size() - 1)));
-  published.push_back(r2et::published(column, entry.method->paper, setting.dataset).value_or(std::nan("")));
-  areas.push_back(test_auc(entry).value);
+  published.push_back(printed.value_or(std::nan("")));
+  areas.push_back(defined_mean(test_aucs(networks)));
 }
 
 std::size_t Ordering::place_of(const std::string& name) const {
-  const auto place = std::ranges::find(methods, name, &Method::name);
-  return static_cast<std::size_t>(place - methods.begin());
+  return static_cast<std::size_t>(std::ranges::find(methods, name, &Method::name) - methods.begin());
 }
 
 std::vector<double> Ordering::member_means(std::size_t method) const {
@@ -172,20 +194,40 @@ std::vector<double> Ordering::member_means(std::size_t method) const {
   return all;
 }
 
-bool as_printed(const Method& method) {
-  return of_paper(method) && !(method.is_r2et() && method.is_softplus());
+std::vector<Ordering> orderings_of(PaperRun& run, const std::string& table, const std::string& column,
+                                   const std::string& published, Numbers (*changed)(const Numbers&), bool strong_choice) {
+  std::vector<Ordering> orderings;
+  const MeasuredTable& measured = run.measured(table);
+  for (const auto& rows : measured.by_setting()) {
+    const Setting& setting = *rows.front()->setting;
+    Ordering ordering{.setting = setting};
+    for (const MeasuredRow* row : rows) {
+      const Numbers& numbers = measured.numbers(*row, column);
+      if (numbers.is_empty()) continue;
+      const MethodNetworks& networks =
+          strong_choice ? *find(run.networks(setting, setting.strong_choice), row->method()) : *row->networks;
+      ordering.add(networks, changed == nullptr ? numbers.values : changed(numbers).values,
+                   run.paper.published(published, networks.method.paper, setting.dataset));
+    }
+    orderings.push_back(std::move(ordering));
+  }
+  return orderings;
 }
 
-bool as_coded(const Method& method) {
-  return of_paper(method) && !(method.is_r2et() && !method.is_softplus());
+bool is_as_printed(const Method& method) {
+  return is_of_paper(method) && !(method.is_r2et() && method.is_softplus());
 }
 
-bool of_paper(const Method& method) {
+bool is_as_coded(const Method& method) {
+  return is_of_paper(method) && !(method.is_r2et() && !method.is_softplus());
+}
+
+bool is_of_paper(const Method& method) {
   return !method.paper.empty();
 }
 
-bool as_encoded(const std::string& encoding) {
-  return encoding.empty() || encoding == "one-hot";
+bool is_papers_encoding(const Setting& setting) {
+  return setting.encoding.empty() || setting.encoding == "one-hot";
 }
 
 std::int64_t fewest_members(const std::vector<Ordering>& orderings) {
@@ -197,7 +239,7 @@ std::int64_t fewest_members(const std::vector<Ordering>& orderings) {
 Value agreement(const Ordering& ordering, bool (*counts)(const Method&), std::uint64_t seed) {
   MemberMeans ours, theirs;
   for (std::size_t i = 0; i < ordering.methods.size(); ++i) {
-    if (!counts(*ordering.methods[i])) continue;
+    if (!counts(ordering.methods[i])) continue;
     ours.push_back(ordering.member_means(i));
     theirs.push_back({ordering.published[i]});
   }
@@ -207,47 +249,46 @@ Value agreement(const Ordering& ordering, bool (*counts)(const Method&), std::ui
 Value agreement(const Ordering& first, const Ordering& second, std::uint64_t seed) {
   MemberMeans one, other;
   for (std::size_t i = 0; i < first.methods.size(); ++i) {
-    if (!of_paper(*first.methods[i])) continue;
+    if (!is_of_paper(first.methods[i])) continue;
     one.push_back(first.member_means(i));
     other.push_back(second.member_means(i));
   }
   return tau_of(one, other, seed);
 }
 
-const Method* best(const Ordering& ordering) {
+std::string best(const Ordering& ordering) {
   const std::size_t place = highest(ordering, [](std::size_t) { return true; });
-  return place == ordering.methods.size() ? nullptr : ordering.methods[place];
+  return place == ordering.methods.size() ? "-" : ordering.methods[place].name;
 }
 
 Lead lead(const Ordering& ordering, bool softplus, bool accurate, std::uint64_t seed) {
   const auto counts = [&](std::size_t i) { return !accurate || is_accurate(ordering, i); };
   const auto& methods = ordering.methods;
-  const std::size_t ours = highest(ordering,
-                                   [&](std::size_t i) {
-                                     return methods[i]->is_r2et() && methods[i]->is_softplus() == softplus && counts(i);
-                                   }),
-                    other = highest(ordering, [&](std::size_t i) { return !methods[i]->is_r2et() && counts(i); });
+  const std::size_t ours = highest(
+                        ordering,
+                        [&](std::size_t i) { return methods[i].is_r2et() && methods[i].is_softplus() == softplus && counts(i); }),
+                    other = highest(ordering, [&](std::size_t i) { return !methods[i].is_r2et() && counts(i); });
   Lead result;
-  if (ours < methods.size()) result.variant = methods[ours];
-  if (other < methods.size()) result.other = methods[other];
-  if (result.variant != nullptr && result.other != nullptr)
+  if (ours < methods.size()) result.variant = methods[ours].name;
+  if (other < methods.size()) result.other = methods[other].name;
+  if (!result.variant.empty() && !result.other.empty())
     result.value = difference_over_seeds(ordering.values[ours], ordering.values[other], seed);
   return result;
 }
 
-Verdict judge_best(const std::string& claim, const std::string& says, const std::vector<Comparison>& groups, std::uint64_t seed) {
-  std::vector<std::string> as_claimed, further, unders;  // readings of the paper's own setting, and the others
-  std::string text, linear;
+Finding judge_best(const std::vector<Comparison>& groups, std::uint64_t seed) {
+  std::vector<Judgement> as_claimed, further;  // readings of the paper's own setting, and the others
+  std::vector<std::string> unders;
+  std::string readings_text, linear;
   Tally shown;
-  std::int64_t members = 0;
   for (const Comparison& group : groups) {
     const std::vector<Reading> readings = readings_of(group.orderings);
     for (std::size_t i = 0; i < readings.size(); ++i) {
-      const Read found = read(group.orderings, readings[i], seed);
-      const bool papers = !readings[i].accurate && as_encoded(readings[i].encoding);
+      const Leads found = leads_of(group.orderings, readings[i], seed);
+      const bool papers = !readings[i].accurate && (readings[i].encoding.empty() || readings[i].encoding == "one-hot");
       (papers ? as_claimed : further).push_back(judge_most(found.tally));
-      text += fmt::format(" {}, {}: {}", readings[i].name(), group.under, found.tally.words());
-      text += papers ? fmt::format(" ({}).", words(found.cases)) : ".";
+      readings_text += fmt::format(" {}, {}: {}", readings[i].name(), group.under, found.tally.words());
+      readings_text += papers ? fmt::format(" ({}).", words(found.cases)) : ".";
       if (i > 0) continue;
       shown.in_favour += found.tally.in_favour;
       shown.against += found.tally.against;
@@ -256,42 +297,150 @@ Verdict judge_best(const std::string& claim, const std::string& says, const std:
     }
     unders.push_back(group.under);
     linear += linear_in_words(group);
-    members = fewest_members(group.orderings);
   }
-  std::string verdict = combined(as_claimed);
-  if (verdict == "holds" && !further.empty() && combined(further) != "holds") verdict = "holds in part";
-  return make_verdict(
-      claim, says, verdict,
-      fmt::format(
-          "Number: share of datasets ({}; {} in all) where the best R2ET variant with ReLU is ahead of the best other method of "
-          "the paper, tables as in the paper, from the share where the whole paired interval is above 0 to the share where it is "
-          "not below 0. Most is more than half. The claim is about the tables as in the paper, with either activation, and holds "
-          "whole where it does in the other readings too.{}{}",
-          fmt::join(unders, " and "), shown.all, text, linear),
-      shown.share(), members);
+  Judgement judgement = combined(as_claimed);
+  if (judgement == Judgement::kHolds && !further.empty() && combined(further) != Judgement::kHolds)
+    judgement = Judgement::kHoldsInPart;
+  const std::string why = fmt::format(
+      "Number: share of datasets ({}; {} in all) where the best R2ET variant with ReLU is ahead of the best other method of "
+      "the paper, tables as in the paper, from the share where the whole paired interval is above 0 to the share where it is "
+      "not below 0. Most is more than half. The claim is about the tables as in the paper, with either activation, and holds "
+      "whole where it does in the other readings too.{}{}",
+      fmt::join(unders, " and "), shown.all, readings_text, linear);
+  return {judgement, {{"best", why}}, shown.share()};
 }
 
-Verdict judge_hessian_only(const Comparison& group, const std::string& says, std::uint64_t seed) {
+Finding judge_hessian_only(const Comparison& group, double limit, std::uint64_t seed) {
   Tally tally;
   std::vector<Case> cases;
   for (const Ordering& ordering : group.orderings) {
     const std::size_t vanilla = ordering.place_of("Vanilla");
-    if (!as_encoded(ordering.setting.encoding) || vanilla == ordering.methods.size()) continue;
+    if (!is_papers_encoding(ordering.setting) || vanilla == ordering.methods.size()) continue;
     for (const char* name : {"Est-H", "Exact-H", "SSR"}) {
       const std::size_t place = ordering.place_of(name);
       if (place == ordering.methods.size()) continue;
       const Value gain = difference_over_seeds(ordering.values[place], ordering.values[vanilla], seed);
-      tally.add_below(gain, kGain);
+      tally.add_below(gain, limit);
       cases.push_back({fmt::format("{}, {}", ordering.setting.dataset, name), gain});
     }
   }
-  return make_verdict(
-      "R4", says, judge_all(tally),
-      fmt::format("Number: share of {} cases (dataset and method, tables as in the paper) whose P@k {} is less than {} above "
-                  "Vanilla's, from those where the whole paired interval is to those where it is not above; {}. Gains over "
-                  "Vanilla: {}.",
-                  tally.all, group.under, kGain, tally.words(), words(cases)),
-      tally.share(), fewest_members(group.orderings));
+  return {judge_all(tally),
+          {{"cases", text(tally.all)},
+           {"under", group.under},
+           {"gain", fmt::format("{}", limit)},
+           {"tally", tally.words()},
+           {"gains", words(cases)}},
+          tally.share()};
 }
 
-}  // namespace holdfast::r2et
+Finding judge_mse(const std::vector<Ordering>& er, const std::vector<Ordering>& mse, double limit, std::uint64_t seed) {
+  Tally weaker, keep;
+  for (std::size_t i = 0; i < er.size(); ++i) {
+    if (!is_papers_encoding(er[i].setting)) continue;
+    for (std::size_t j = 0; j < er[i].methods.size(); ++j) {
+      if (!is_as_printed(er[i].methods[j])) continue;
+      weaker.add_above(difference_over_seeds(mse[i].values[j], er[i].values[j], seed), 0);
+      keep.add_above(over_seeds(mse[i].values[j], seed), limit);
+    }
+  }
+  return {combined({judge_most(weaker), judge_most(keep)}),
+          {{"models", text(keep.all)},
+           {"keep", keep.words()},
+           {"weaker", weaker.words()},
+           {"likely", text(weaker.likely)},
+           {"compared", text(weaker.all)}},
+          keep.share()};
+}
+
+Finding judge_hessian_term(const std::vector<Ordering>& er) {
+  std::vector<Judgement> parts;
+  std::string parts_text;
+  Value number;
+  for (const bool softplus : {false, true}) {
+    std::vector<Case> few, many;
+    for (const Ordering& ordering : er) {
+      if (!is_papers_encoding(ordering.setting)) continue;
+      const Value gain = without_hessian_term(ordering, softplus);
+      const bool is_table = ordering.setting.is_table();
+      (is_table ? few : many).push_back({ordering.setting.dataset, is_table ? gain : negative(gain)});
+    }
+    parts.insert(parts.end(), {judge_mean_above(few, 0), judge_mean_above(many, 0)});
+    if (!softplus) number = mean_over(few);
+    parts_text += fmt::format(
+        " With {}: tables, without minus with the term, {} (mean {}); images and graphs, with minus without, {} "
+        "(mean {}).",
+        softplus ? "softplus" : "ReLU", words(few), words(mean_over(few)), words(many), words(mean_over(many)));
+  }
+  return {combined(parts), {{"parts", parts_text}}, number};
+}
+
+Finding judge_unstable(const std::vector<Ordering>& er, std::uint64_t seed) {
+  Tally below;
+  std::vector<Case> cases;
+  std::vector<double> spreads;  // logarithms of AT's deviation over R2ET\H's, by dataset
+  for (const Ordering& ordering : er) {
+    if (!is_papers_encoding(ordering.setting)) continue;
+    const std::size_t at = ordering.place_of("AT"), vanilla = ordering.place_of("Vanilla"), r2et = ordering.place_of("R2ET\\H");
+    cases.push_back({ordering.setting.dataset, difference_over_seeds(ordering.values[at], ordering.values[vanilla], seed)});
+    below.add_below(cases.back().value, 0);
+    const double own = deviation(ordering.member_means(at)), other = deviation(ordering.member_means(r2et));
+    spreads.push_back(own > 0 && other > 0 ? std::log(own / other) : std::nan(""));
+  }
+  const Value spread = over_seeds(spreads);
+  Value factor{.value = std::exp(spread.value)};
+  if (spread.low) factor.low = std::exp(*spread.low);
+  if (spread.high) factor.high = std::exp(*spread.high);
+  const Judgement lower = below.in_favour >= 2                 ? Judgement::kHolds
+                          : below.in_favour + below.open() < 2 ? Judgement::kDoesNotHold
+                                                               : Judgement::kNotDecided;
+  return {combined({lower, judge_above(spread, 0)}),
+          {{"datasets", text(below.all)}, {"tally", below.words()}, {"factor", words(factor)}, {"differences", words(cases)}},
+          below.share()};
+}
+
+Finding judge_l2(const std::vector<Case>& datasets, double some, double much) {
+  const Value share = mean_over(datasets);
+  return {surely_above(share, much)   ? Judgement::kHolds
+          : surely_above(share, some) ? Judgement::kHoldsInPart
+          : surely_below(share, some) ? Judgement::kDoesNotHold
+                                      : Judgement::kNotDecided,
+          {{"much", fmt::format("{}", much)}, {"some", fmt::format("{}", some)}, {"datasets", words(datasets)}},
+          share};
+}
+
+Finding judge_thickest(const std::vector<Ordering>& all_robust, const std::vector<Ordering>& all_thick, double alike,
+                       std::uint64_t seed) {
+  Tally tally;
+  std::vector<std::string> leaders;
+  std::vector<Case> taus;
+  for (std::size_t d = 0; d < all_robust.size(); ++d) {
+    const Ordering &robust = all_robust[d], &thick = all_thick[d];
+    if (!is_papers_encoding(robust.setting)) continue;
+    const std::size_t best_one = robust.place_of(best(robust)), thickest = thick.place_of(best(thick));
+    bool surely_all = true, maybe_one = false;
+    for (std::size_t i = 0; i < robust.methods.size(); ++i) {
+      if (!is_of_paper(robust.methods[i]) ||
+          surely_below(difference_over_seeds(robust.values[i], robust.values[best_one], seed), 0))
+        continue;
+      const Value gap = difference_over_seeds(thick.values[i], thick.values[thickest], seed);
+      surely_all = surely_all && surely_above(gap, -alike);
+      maybe_one = maybe_one || !surely_below(gap, -alike);
+    }
+    const Value gap = difference_over_seeds(thick.values[best_one], thick.values[thickest], seed);
+    ++tally.all;
+    tally.likely += gap.value >= -alike ? 1 : 0;
+    tally.in_favour += surely_all ? 1 : 0;
+    tally.against += maybe_one ? 0 : 1;
+    leaders.push_back(fmt::format("{}: {}, thickest {}", robust.setting.dataset, best(robust), best(thick)));
+    taus.push_back({robust.setting.dataset, agreement(thick, robust, seed)});
+  }
+  return {judge_all(tally),
+          {{"datasets", text(tally.all)},
+           {"alike", fmt::format("{}", alike)},
+           {"tally", tally.words()},
+           {"leaders", fmt::format("{}", fmt::join(leaders, "; "))},
+           {"taus", words(taus)}},
+          tally.share()};
+}
+
+}  // namespace holdfast::paper::r2et

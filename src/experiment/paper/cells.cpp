@@ -1,0 +1,357 @@
+#include "cells.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/ranges.h>
+
+#include "../samples.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/data/samples.h"
+#include "holdfast/experiment/measure_all.h"
+#include "holdfast/experiment/reproduce_statistics.h"
+
+namespace holdfast::paper {
+namespace {
+
+const std::vector<std::int64_t>& positions(const Subject& subject) {
+  return subject.rows.positions;
+}
+
+at::Tensor labels_of(const Subject& subject) {
+  return subject.data->data.labels_of(positions(subject));
+}
+
+std::string subject_key(const Subject& subject) {
+  return fmt::format("{}; on {}; {}; {}{}", subject.key, subject.data->key, subject.rows.words,
+                     explainers().options(subject.explainer).canonical(), subject.explains_labels ? " of labels" : "");
+}
+
+// Which of the rows the model classifies rightly, as positions in `rows`.
+std::vector<std::size_t> right_ones(const Model& model, const Dataset& data, const std::vector<std::int64_t>& rows) {
+  const at::NoGradGuard no_graph;
+  const at::Tensor predicted = predicted_class(predict(model, data.inputs_of(rows), data.schema.layout, {.threads = 1}).cpu()),
+                   right = predicted.eq(data.labels_of(rows));
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (right[static_cast<std::int64_t>(i)].item<bool>()) found.push_back(i);
+  }
+  return found;
+}
+
+Subject with_rows(Subject subject, const std::vector<std::size_t>& chosen) {
+  std::vector<std::int64_t> rows;
+  for (const std::size_t i : chosen) rows.push_back(positions(subject)[i]);
+  subject.rows.positions = std::move(rows);
+  return subject;
+}
+
+// The subject's samples, with the labels as targets where these are explained.
+Samples samples_of(const Subject& subject) {
+  Samples samples = holdfast::samples_of(subject.data->data, positions(subject));
+  if (subject.explains_labels) samples.targets = samples.labels;
+  return samples;
+}
+
+CellResult run_attack(const Subject& subject, const AttackChoice& choice, std::uint64_t seed, const TileOptions& tiles) {
+  const auto explainer = explainers().make(subject.explainer);
+  const auto attack = attacks().make(choice.attack);
+  const auto metric = metrics().make(choice.aim.empty() ? choice.metrics.front() : choice.aim);
+  const ThreatModel threat =
+      ThreatModel::make({.norm = choice.norm, .epsilons = {choice.epsilon}, .box = choice.box}, subject.data->data.schema);
+  const AttackTask task{.model = *subject.model,
+                        .explainer = *explainer,
+                        .metric = *metric,
+                        .threat = threat,
+                        .samples = samples_of(subject),
+                        .seed = seed,
+                        .select = choice.select};
+  check_cell(*attack, task);
+  return run_cell(*attack, task, tiles);
+}
+
+// A training may end with a network that says the same of every input (too much weight decay, say): there is nothing to explain.
+bool is_constant(const Subject& subject) {
+  const at::Tensor logits = predict(*subject.model, inputs_of(subject), subject.data->data.schema.layout, {.threads = 1});
+  return (logits - logits.slice(0, 0, 1)).abs().max().item<double>() == 0;
+}
+
+// Nothing is defined yet.
+AttackedCell empty_cell(const AttackChoice& choice, std::size_t samples) {
+  AttackedCell cell;
+  for (const std::string& call : choice.metrics) {
+    cell.metrics.push_back({.metric = metrics().options(call).canonical(),
+                            .values = std::vector<double>(samples, kUndefined),
+                            .chance = std::vector<double>(samples, kUndefined)});
+  }
+  return cell;
+}
+
+// Values and chance levels of the samples that were attacked, put in their places among all.
+void fill_metrics(AttackedCell& cell, const MapBatch& clean, const MapBatch& moved, const std::vector<std::size_t>& places) {
+  for (MetricNumbers& numbers : cell.metrics) {
+    const auto metric = metrics().make(numbers.metric);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      numbers.values[places[i]] = metric->compare(clean[at], moved[at]);
+      const std::optional<double> chance = metric->chance(clean[at]);
+      if (chance) numbers.chance[places[i]] = *chance;
+    }
+  }
+}
+
+// Attacks every sample and explains what the network predicts.
+AttackedCell attack_predictions(const Subject& subject, const AttackChoice& choice, std::uint64_t seed) {
+  const std::size_t count = positions(subject).size();
+  AttackedCell cell = empty_cell(choice, count);
+  if (is_constant(subject)) {
+    cell.first_swap.assign(count, -1);
+    cell.sensitivity.assign(count, kUndefined);
+    cell.auc = cell.attacked_auc = 0.5;
+    return cell;
+  }
+  const CellResult result = run_attack(subject, choice, seed, {.threads = 1});
+  const Schema& schema = subject.data->data.schema;
+  const MapBatch clean = fold_maps(result.original_maps, schema), moved = fold_maps(result.perturbed_maps, schema);
+  std::vector<std::size_t> places(count);
+  for (std::size_t i = 0; i < count; ++i) places[i] = i;
+  fill_metrics(cell, clean, moved, places);
+  for (MetricNumbers& numbers : cell.metrics) {
+    const Levels levels = compute_levels(*metrics().make(numbers.metric), clean, to_vector(labels_of(subject)), {.seed = seed});
+    numbers.between = levels.between;
+    numbers.distinct_top_sets = levels.distinct_top_sets;
+  }
+  for (const SampleOutcome& sample : result.samples) {
+    cell.first_swap.push_back(sample.first_swap);
+    cell.flipped += sample.label_flips > 0 ? 1 : 0;
+  }
+  cell.flipped /= static_cast<double>(count);
+  cell.sensitivity = sensitivities(result.logits, result.perturbed_logits);
+  cell.auc = auc(result.logits, labels_of(subject)).mean;
+  cell.attacked_auc = auc(result.perturbed_logits, labels_of(subject)).mean;
+  return cell;
+}
+
+// Attacks the samples that are classified rightly, all in one tile.
+AttackedCell attack_labels(const Subject& subject, const AttackChoice& choice, std::uint64_t seed) {
+  const std::vector<std::size_t> right = right_ones(*subject.model, subject.data->data, positions(subject));
+  AttackedCell cell = empty_cell(choice, positions(subject).size());
+  cell.left_out = static_cast<std::int64_t>(positions(subject).size() - right.size());
+  if (right.empty()) return cell;
+  const auto count = static_cast<std::int64_t>(right.size());
+  const CellResult result = run_attack(with_rows(subject, right), choice, seed, {.size = count, .threads = 1});
+  const Schema& schema = subject.data->data.schema;
+  fill_metrics(cell, fold_maps(result.original_maps, schema), fold_maps(result.perturbed_maps, schema), right);
+  return cell;
+}
+
+// Between levels of a cell that is cut into pieces: one for each metric.
+struct BetweenCell {
+  std::vector<double> between;
+};
+void to_json(Json& json, const BetweenCell& cell) {
+  json = cell.between;
+}
+void from_json(const Json& json, BetweenCell& cell) {
+  cell.between = numbers(json);
+}
+
+BetweenCell between_levels(const Subject& subject, const std::vector<std::string>& calls, std::uint64_t seed) {
+  const Dataset& data = subject.data->data;
+  const Subject right = with_rows(subject, right_ones(*subject.model, data, positions(subject)));
+  if (positions(right).empty()) return {std::vector<double>(calls.size(), kUndefined)};
+  const MapBatch clean = clean_maps(right, seed, 1);
+  BetweenCell cell;
+  for (const std::string& call : calls) {
+    const std::int64_t pairs = data.schema.layout.features() > 10000 ? 45 : 300;
+    cell.between.push_back(compute_levels(*metrics().make(call), clean, {}, {.pairs = pairs, .seed = seed}).between);
+  }
+  return cell;
+}
+
+// As many small images as keep the passes of an attack busy, fewer large ones.
+std::vector<Subject> pieces_of(const Subject& subject) {
+  if (!subject.explains_labels) return {subject};
+  const std::size_t size = subject.data->data.schema.layout.inputs() > 3 * 64 * 64 ? 5 : 25;
+  std::vector<Subject> pieces;
+  for (std::size_t begin = 0; begin < positions(subject).size(); begin += size) {
+    std::vector<std::size_t> own;
+    for (std::size_t i = begin; i < std::min(begin + size, positions(subject).size()); ++i) own.push_back(i);
+    pieces.push_back(with_rows(subject, own));
+    pieces.back().rows.words = fmt::format("rows {}", fmt::join(positions(pieces.back()), " "));
+  }
+  return pieces;
+}
+
+void append(AttackedCell& all, const AttackedCell& piece) {
+  for (std::size_t i = 0; i < all.metrics.size(); ++i) {
+    const MetricNumbers& more = piece.metrics[i];
+    all.metrics[i].values.insert(all.metrics[i].values.end(), more.values.begin(), more.values.end());
+    all.metrics[i].chance.insert(all.metrics[i].chance.end(), more.chance.begin(), more.chance.end());
+  }
+  all.left_out += piece.left_out;
+}
+
+std::string attack_key(const Subject& subject, const AttackChoice& choice, std::uint64_t seed) {
+  std::string key = fmt::format("{}; attack {} {} epsilon {} select {} seed {}", subject_key(subject),
+                                attacks().options(choice.attack).canonical(), to_string(choice.norm), choice.epsilon,
+                                to_string(choice.select), seed);
+  if (choice.box) key += fmt::format(" box {} to {}", choice.box->first, choice.box->second);
+  if (!choice.aim.empty()) key += " aim " + choice.aim;
+  for (const std::string& metric : choice.metrics) key += "; " + metrics().options(metric).canonical();
+  return key;
+}
+
+MeasuredCell measure_samples(const Subject& subject, const std::string& call, double epsilon, std::uint64_t seed) {
+  if (is_constant(subject)) return {std::vector<double>(positions(subject).size(), kUndefined), {}};
+  const auto measure = measures().make(call);
+  const auto explainer = explainers().make(subject.explainer);
+  const MeasureTask task{
+      .model = *subject.model, .explainer = *explainer, .samples = samples_of(subject), .seed = seed, .epsilon = epsilon};
+  check_measure(*measure, task);
+  const Measurement measured = measure_all(*measure, task, {.threads = 1});
+  MeasuredCell cell{measured.values, {}};
+  for (const auto& [name, values] : measured.parts) cell.parts[name] = values;
+  return cell;
+}
+
+double number_or_nan(const Json& json) {
+  return json.is_null() ? kUndefined : json.get<double>();
+}
+
+}  // namespace
+
+const MetricNumbers& AttackedCell::of(const std::string& metric) const {
+  const auto found = std::ranges::find(metrics, holdfast::metrics().options(metric).canonical(), &MetricNumbers::metric);
+  HOLDFAST_CHECK(found != metrics.end());
+  return *found;
+}
+
+void to_json(Json& json, const AttackedCell& cell) {
+  Json list = Json::array();
+  for (const MetricNumbers& one : cell.metrics) {
+    list.push_back({{"name", one.metric},
+                    {"values", one.values},
+                    {"chance", one.chance},
+                    {"between", one.between},
+                    {"distinct_top_sets", one.distinct_top_sets}});
+  }
+  json = {{"metrics", list}, {"first_swap", cell.first_swap},     {"sensitivity", cell.sensitivity}, {"flipped", cell.flipped},
+          {"auc", cell.auc}, {"attacked_auc", cell.attacked_auc}, {"left_out", cell.left_out}};
+}
+
+void from_json(const Json& json, AttackedCell& cell) {
+  for (const Json& one : json.at("metrics")) {
+    cell.metrics.push_back({.metric = one.at("name"),
+                            .values = numbers(one.at("values")),
+                            .chance = numbers(one.at("chance")),
+                            .between = number_or_nan(one.at("between")),
+                            .distinct_top_sets = one.at("distinct_top_sets")});
+  }
+  cell.first_swap = json.at("first_swap").get<std::vector<std::int64_t>>();
+  cell.sensitivity = numbers(json.at("sensitivity"));
+  cell.flipped = json.at("flipped");
+  cell.auc = number_or_nan(json.at("auc"));
+  cell.attacked_auc = number_or_nan(json.at("attacked_auc"));
+  cell.left_out = json.at("left_out");
+}
+
+void to_json(Json& json, const MeasuredCell& cell) {
+  Json parts = Json::object();
+  for (const auto& [name, values] : cell.parts) parts[name] = values;
+  json = {{"values", cell.values}, {"parts", parts}};
+}
+
+void from_json(const Json& json, MeasuredCell& cell) {
+  cell.values = numbers(json.at("values"));
+  for (const auto& [name, values] : json.at("parts").items()) cell.parts[name] = numbers(values);
+}
+
+SampleRows first_rows(const Dataset& dataset, const std::string& part, std::int64_t count) {
+  SampleRows rows{dataset.rows(part), fmt::format("first {} of {}", count, part)};
+  rows.positions.resize(std::min(rows.positions.size(), static_cast<std::size_t>(count)));
+  return rows;
+}
+
+SampleRows spread_rows(const Dataset& dataset, std::int64_t count) {
+  const std::vector<std::int64_t> all = dataset.rows(dataset.test.empty() ? "all" : "test");
+  const std::size_t chosen = std::min(all.size(), static_cast<std::size_t>(count));
+  SampleRows rows{{}, fmt::format("{} spread over the test samples", chosen)};
+  for (std::size_t i = 0; i < chosen; ++i) rows.positions.push_back(all[i * all.size() / chosen]);
+  return rows;
+}
+
+SampleRows right_rows(const Model& model, const Dataset& dataset, std::int64_t count) {
+  const std::vector<std::int64_t> all = dataset.rows(dataset.test.empty() ? "all" : "test");
+  const auto enough = static_cast<std::size_t>(count);
+  constexpr std::size_t kPart = 50;  // samples that are predicted at once
+  SampleRows rows;
+  for (std::size_t begin = 0; begin < all.size() && rows.positions.size() < enough; begin += kPart) {
+    const std::vector<std::int64_t> part(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                                         all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), begin + kPart)));
+    const std::vector<std::size_t> right = right_ones(model, dataset, part);
+    for (std::size_t i = 0; i < part.size() && rows.positions.size() < enough; ++i) {
+      const bool is_right = std::ranges::find(right, i) != right.end();
+      is_right ? rows.positions.push_back(part[i]) : void(++rows.passed_over);
+    }
+  }
+  rows.words = fmt::format("rows {}", fmt::join(rows.positions, " "));
+  return rows;
+}
+
+at::Tensor inputs_of(const Subject& subject) {
+  return subject.data->data.inputs_of(positions(subject));
+}
+
+CellResult attack_maps(const Subject& subject, const AttackChoice& choice, std::uint64_t seed, int threads) {
+  return run_attack(subject, choice, seed, {.size = 1, .threads = threads});
+}
+
+MapBatch clean_maps(const Subject& subject, std::uint64_t seed, int threads) {
+  const auto explainer = explainers().make(subject.explainer);
+  const ExplainTask task{.model = *subject.model, .samples = samples_of(subject), .seed = seed};
+  return fold_maps(explain_all(*explainer, task, {.threads = threads}).maps, subject.data->data.schema);
+}
+
+std::size_t CellBatch::attack(const Subject& subject, const AttackChoice& choice) {
+  attacks_.push_back({subject, choice});
+  return attacks_.size() - 1;
+}
+
+std::size_t CellBatch::measure(const Subject& subject, const std::string& measure, double epsilon) {
+  measures_.push_back({fmt::format("{}; measure {} epsilon {} seed {}", subject_key(subject),
+                                   measures().options(measure).canonical(), epsilon, seed_),
+                       [=, seed = seed_] { return measure_samples(subject, measure, epsilon, seed); }});
+  return measures_.size() - 1;
+}
+
+void CellBatch::run(ExperimentContext& context, const std::string& label) {
+  std::vector<Job<AttackedCell>> jobs;
+  std::vector<Job<BetweenCell>> levels;
+  for (const auto& [subject, choice] : attacks_) {
+    for (const Subject& piece : pieces_of(subject)) {
+      jobs.push_back({attack_key(piece, choice, seed_), [piece, choice = choice, seed = seed_] {
+                        return piece.explains_labels ? attack_labels(piece, choice, seed)
+                                                     : attack_predictions(piece, choice, seed);
+                      }});
+    }
+    if (!subject.explains_labels) continue;
+    levels.push_back(
+        {fmt::format("between; {}; {}; seed {}", subject_key(subject), fmt::join(choice.metrics, " "), seed_),
+         [subject = subject, metrics = choice.metrics, seed = seed_] { return between_levels(subject, metrics, seed); }});
+  }
+  const std::vector<AttackedCell> done = context.compute(label, jobs);
+  const std::vector<BetweenCell> between = context.compute(label + ", levels", levels);
+  std::size_t next = 0, next_level = 0;
+  for (const auto& [subject, choice] : attacks_) {
+    AttackedCell cell = done[next++];
+    for (std::size_t i = 1; i < pieces_of(subject).size(); ++i) append(cell, done[next++]);
+    for (std::size_t i = 0; subject.explains_labels && i < cell.metrics.size(); ++i)
+      cell.metrics[i].between = between[next_level].between[i];
+    next_level += subject.explains_labels ? 1 : 0;
+    attacked_.push_back(std::move(cell));
+  }
+  measured_ = context.compute(label + ", measures", measures_);
+}
+
+}  // namespace holdfast::paper

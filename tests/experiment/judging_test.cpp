@@ -1,0 +1,120 @@
+// From numbers with intervals to verdicts: by intervals, never by means alone.
+#include "../../src/experiment/judging.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "holdfast/core/torch.h"
+
+namespace holdfast {
+namespace {
+
+constexpr Judgement kHolds = Judgement::kHolds, kInPart = Judgement::kHoldsInPart, kFails = Judgement::kDoesNotHold,
+                    kNotDecided = Judgement::kNotDecided;
+
+Value around(double value, double half) {
+  return {.value = value, .low = value - half, .high = value + half};
+}
+
+const Value kAbove = around(0.3, 0.1), kBelow = around(-0.3, 0.1), kOpen = around(0.1, 0.3), kBare{.value = 0.5};
+
+Tally tally_of(const std::vector<Value>& values) {
+  Tally tally;
+  for (const Value& value : values) tally.add_above(value, 0);
+  return tally;
+}
+
+TEST(Tally, CountsOnlyWholeIntervals) {
+  const Tally tally = tally_of({kAbove, kBelow, kOpen, kBare, Value{}});
+  EXPECT_EQ(tally.all, 4);  // the undefined one is none
+  EXPECT_EQ(tally.in_favour, 1);
+  EXPECT_EQ(tally.against, 1);
+  EXPECT_EQ(tally.open(), 2);  // a number without an interval decides nothing
+  EXPECT_DOUBLE_EQ(tally.share().value, 0.75);
+  EXPECT_DOUBLE_EQ(*tally.share().low, 0.25);
+  EXPECT_DOUBLE_EQ(*tally.share().high, 0.75);
+  Tally turned;
+  turned.add_below(kBelow, 0);
+  EXPECT_EQ(turned.in_favour, 1);
+}
+
+TEST(Judging, OfMostCases) {
+  EXPECT_EQ(judge_most(tally_of({kAbove, kAbove, kBelow})), kHolds);
+  EXPECT_EQ(judge_most(tally_of({kAbove, kOpen, kOpen})), kNotDecided);
+  EXPECT_EQ(judge_most(tally_of({kAbove, kBelow})), kFails);  // half is not most
+  EXPECT_EQ(judge_most({}), kNotDecided);
+}
+
+TEST(Judging, OfAllCases) {
+  EXPECT_EQ(judge_all(tally_of({kAbove, kAbove, kOpen})), kHolds);
+  EXPECT_EQ(judge_all(tally_of({kAbove, kOpen})), kNotDecided);
+  EXPECT_EQ(judge_all(tally_of({kAbove, kAbove, kBelow})), kInPart);
+  EXPECT_EQ(judge_all(tally_of({kAbove, kBelow, kBelow})), kFails);
+  EXPECT_EQ(judge_all({}), kNotDecided);
+}
+
+TEST(Judging, OfParts) {
+  EXPECT_EQ(combined({kHolds, kHolds}), kHolds);
+  EXPECT_EQ(combined({kFails, kFails}), kFails);
+  EXPECT_EQ(combined({kHolds, kNotDecided}), kInPart);
+  EXPECT_EQ(combined({kFails, kNotDecided}), kNotDecided);
+  EXPECT_EQ(combined({}), kNotDecided);
+}
+
+TEST(Judging, OfAMeanOverDatasets) {
+  const std::vector<Case> apart{{"a", around(1, 0.3)}, {"b", around(3, 0.4)}};
+  const Value mean = mean_over(apart);
+  EXPECT_DOUBLE_EQ(mean.value, 2);
+  EXPECT_NEAR(*mean.low, 2 - 0.25, 1e-12);  // sqrt(.3^2 + .4^2) / 2
+  EXPECT_NEAR(*mean.high, 2 + 0.25, 1e-12);
+  EXPECT_FALSE(mean_over({{"a", around(1, 0.3)}, {"b", kBare}}).low);
+  EXPECT_TRUE(std::isnan(mean_over({}).value));
+  EXPECT_EQ(judge_mean_above(apart, 0), kHolds);
+  EXPECT_EQ(judge_mean_above({{"a", around(3, 0.3)}, {"b", kBelow}}, 0), kInPart);
+}
+
+Value spread(double low, double high) {
+  return {.value = (low + high) / 2, .low = low, .high = high};
+}
+
+TEST(Judging, OfAllCasesAboveALimit) {
+  // The second has the higher mean and the lower end.
+  const std::vector<Case> cases{{"first", spread(0.1, 0.2)}, {"second", spread(-0.2, 0.8)}, {"undefined", {}}};
+  EXPECT_EQ(lowest_of(cases)->name, "second");
+  EXPECT_EQ(lowest_of({{"undefined", {}}}), nullptr);
+  const Verdict half = all_above(0, "L6", "all are more robust", "robust minus natural", cases, "", 3);
+  EXPECT_EQ(half.judgement, kNotDecided);  // one of two
+  EXPECT_EQ(half.number, 1);
+  EXPECT_EQ(half.low, 0.5);
+  EXPECT_EQ(
+      half.why,
+      "Number: share of the cases in which robust minus natural is above 0; 2 cases: 1 for it, 0 against it, 1 open. It reaches "
+      "lowest in second, 0.300 [-0.200, 0.800]. Cases: first 0.150 [0.100, 0.200]; second 0.300 [-0.200, 0.800].");
+  const Verdict only = all_above(0.9, "L2", "it stays", "what stays", {{"mnist", spread(0.1, 0.2)}}, "Also.", 3);
+  EXPECT_EQ(only.judgement, kFails);
+  EXPECT_EQ(only.high, 0.2);
+  EXPECT_EQ(only.why, "Number: what stays, mnist; above 0.9 is for the claim. Also.");
+  const auto judged = [](const std::vector<Value>& values, double limit) {
+    std::vector<Case> all;
+    for (const Value& value : values) all.push_back({"one", value});
+    return all_above(limit, "L6", "", "", all, "Also.", 3).judgement;
+  };
+  EXPECT_EQ(judged({spread(2, 3), spread(1.9, 2), spread(1.7, 2)}, 1.8), kHolds);
+  EXPECT_EQ(judged({spread(1.7, 1.9), spread(1.6, 2)}, 1.8), kNotDecided);  // open ones are neither for it nor against it
+  EXPECT_EQ(judged({spread(2, 3), spread(1, 1.5)}, 1.8), kInPart);
+  EXPECT_EQ(judged({spread(2, 3), spread(1, 1.5), spread(1, 1.2)}, 1.8), kFails);
+  EXPECT_EQ(judged({{.value = 5}}, 1.8), kNotDecided);  // a number without an interval
+  EXPECT_EQ(judged({}, 1.8), kNotDecided);
+  EXPECT_EQ(outcome_above({{"one", spread(0.1, 0.2)}}, 0.3), "1 case: 0 for it, 1 against it, 0 open");
+}
+
+TEST(Judging, OfReadings) {
+  EXPECT_EQ(agreed({kHolds, kHolds}), kHolds);
+  EXPECT_EQ(agreed({kHolds, kFails}), kNotDecided);
+  EXPECT_EQ(agreed({}), kNotDecided);
+  EXPECT_EQ(make_verdict("L6", "", kHolds, "A sentence. ", {}, 3).why, "A sentence.");
+}
+
+}  // namespace
+}  // namespace holdfast
