@@ -25,5 +25,6 @@ void add_measure(CLI::App& app, Outcome& outcome);
 void add_audit(CLI::App& app, Outcome& outcome);
 void add_reproduce(CLI::App& app, Outcome& outcome);
 void add_report(CLI::App& app, Outcome& outcome);
+void add_verify(CLI::App& app, Outcome& outcome);
 
 }  // namespace holdfast::cli

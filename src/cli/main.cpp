@@ -75,6 +75,7 @@ int run(int argc, char** argv, Outcome& outcome) {
   add_audit(app, outcome);
   add_reproduce(app, outcome);
   add_report(app, outcome);
+  add_verify(app, outcome);
 
   check_arguments(app, {argv + 1, argv + argc});
   try {

@@ -7,6 +7,13 @@
 namespace holdfast {
 namespace {
 
+// XML has no way to write most control characters: they become the replacement character. Blanks other than spaces would be
+// turned into spaces in an attribute unless they are written as numbers.
+std::string escape_control(char letter) {
+  if (letter == '\t' || letter == '\n' || letter == '\r') return fmt::format("&#{};", static_cast<int>(letter));
+  return "\xef\xbf\xbd";
+}
+
 std::string escape_xml(const std::string& text) {
   std::string result;
   for (const char letter : text) {
@@ -24,7 +31,7 @@ std::string escape_xml(const std::string& text) {
         result += "&quot;";
         break;
       default:
-        result += letter;
+        result += static_cast<unsigned char>(letter) < 0x20 ? escape_control(letter) : std::string(1, letter);
     }
   }
   return result;

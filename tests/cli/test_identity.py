@@ -22,7 +22,8 @@ epochs = 2
 """
 
 TRAINING = """\
-dataset = "csv(path=table.csv)"
+[dataset]
+name = "csv(path=table.csv)"
 [model]
 architecture = "mlp(hidden=4)"
 [train]
@@ -122,3 +123,38 @@ def test_a_model_whose_name_has_a_colon_is_part_of_the_run(holdfast, subject, tm
     changed[-1] ^= 1  # the last bits of the last weight
     (folder / "model.safetensors").write_bytes(bytes(changed))
     holdfast.fails(*audit, saying=["another run", "/files/"])
+
+
+def test_verify_recomputes_the_worst_samples(holdfast, table, tmp_path):
+    holdfast("audit", "audit.toml", "--out", "run")
+    found = holdfast.json("verify", "run", "--json")
+    assert found["rows"] == 1 and found["samples"] == 4 and found["files"] >= 2
+    assert found["largest_difference"] < 1e-6 and found["skipped"] == []
+    assert "4 samples of 1 row" in holdfast("verify", "run").stdout
+
+
+def test_verify_finds_other_weights_and_other_inputs(holdfast, table, tmp_path):
+    holdfast("audit", "audit.toml", "--out", "run")
+    arrays = tmp_path / "run" / "arrays" / "0000"
+    perturbed = np.load(arrays / "perturbed.npy")
+    np.save(arrays / "perturbed.npy", perturbed + 1)
+    holdfast.fails("verify", "run", saying=["random(samples=5)", "moved by", "epsilon is 0.3"])
+    np.save(arrays / "perturbed.npy", perturbed)
+    holdfast("verify", "run")
+    holdfast("train", "train.toml", "--set", "model.seed=9", "--out", "other")
+    (tmp_path / "run" / "models" / "net" / "model.safetensors").write_bytes(
+        (tmp_path / "other" / "model.safetensors").read_bytes()
+    )
+    holdfast.fails("verify", "run", saying="run: net, saliency")
+
+
+def test_verify_says_what_it_cannot_recompute(holdfast, table):
+    shap = ["--set", 'explainers=["gradient_shap(samples=3)"]']
+    holdfast("audit", "audit.toml", *shap, "--out", "run")
+    found = holdfast.json("verify", "run", "--json")
+    assert found["rows"] == 0 and "no rows of the data" in found["skipped"][0]
+
+
+def test_verify_refuses_what_is_no_finished_audit(holdfast, table, tmp_path):
+    (tmp_path / "empty").mkdir()
+    holdfast.fails("verify", "empty", saying="no finished run")

@@ -19,5 +19,15 @@ TEST(Junit, CountsFailuresAndNamesTheValues) {
   EXPECT_THAT(xml, HasSubstr("not met: m, e, er: 0.2500\""));
 }
 
+TEST(Junit, AnyTitleGivesWellFormedXml) {
+  const std::string xml = junit_xml({{"title",
+                                      "a\x01"
+                                      "b\tc\n<d>&\"e\""},
+                                     {"rows", Json::array()},
+                                     {"gates", Json::array()}});
+  EXPECT_THAT(xml, ::testing::HasSubstr("name=\"a\xef\xbf\xbd"
+                                        "b&#9;c&#10;&lt;d&gt;&amp;&quot;e&quot;\""));
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -1,0 +1,171 @@
+#include "holdfast/experiment/verify_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "../samples.h"
+#include "holdfast/core/csv.h"
+#include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
+#include "holdfast/core/json.h"
+#include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/experiment/grid.h"
+#include "holdfast/experiment/run_folder.h"
+
+namespace holdfast {
+namespace {
+
+// What float32 maps of another batch size may change of a metric.
+constexpr double kValueTolerance = 1e-4;
+
+// The explained class of every sample of a row, by the row's names and the sample's number.
+class Targets {
+ public:
+  explicit Targets(const std::string& path) : table_(read_csv(path)) {
+    for (const char* name : {"dataset", "model", "explainer", "attack", "metric"}) columns_.push_back(table_.column(name, path));
+    epsilon_ = table_.column("epsilon", path);
+    sample_ = table_.column("sample", path);
+    target_ = table_.column("target", path);
+  }
+
+  at::Tensor of(const Json& row, const std::vector<std::int64_t>& ids) const {
+    std::map<std::int64_t, std::int64_t> found;
+    for (const std::vector<std::string>& line : table_.rows) {
+      if (belongs(line, row)) found[std::stoll(line[sample_])] = std::stoll(line[target_]);
+    }
+    std::vector<std::int64_t> targets;
+    for (const std::int64_t id : ids) targets.push_back(found.at(id));
+    return at::tensor(targets, at::kLong);
+  }
+
+ private:
+  bool belongs(const std::vector<std::string>& line, const Json& row) const {
+    const char* const names[] = {"dataset", "model", "explainer", "attack", "metric"};
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (line[columns_[i]] != row.at(names[i]).get<std::string>()) return false;
+    }
+    return line[epsilon_] == fmt::format("{}", row.at("threat").at("epsilon").get<double>());
+  }
+
+  CsvTable table_;
+  std::vector<std::size_t> columns_;
+  std::size_t epsilon_ = 0, sample_ = 0, target_ = 0;
+};
+
+const Json& entry_called(const Json& list, const std::string& name) {
+  const auto found = std::find_if(list.begin(), list.end(), [&](const Json& entry) { return entry.at("name") == name; });
+  if (found == list.end()) input_error("the run's files do not describe '{}'", name);
+  return *found;
+}
+
+// A model that the audit trained lies in the run folder; the others where they lay when it ran.
+std::unique_ptr<Model> model_of(const std::string& folder, const Json& model, at::Device device) {
+  const std::string text = model.at("model"),
+                    own = folder + "/models/" + model.at("name").get<std::string>() + "/model.safetensors";
+  return load_model(file_exists(own) ? parse_method_call(text).name + ":" + own : text, device);
+}
+
+class RunVerifier {
+ public:
+  RunVerifier(std::string folder, at::Device device)
+      : folder_(std::move(folder)),
+        device_(device),
+        manifest_(read_json(folder_ + "/manifest.json")),
+        results_(read_json(folder_ + "/results.json")),
+        targets_(folder_ + "/samples.csv") {
+    found_.files = std::ssize(manifest_.at("digests"));
+    for (const auto& [path, digest] : manifest_.at("identity").at("files").items()) check_file(path, digest);
+  }
+
+  RunVerification run() {
+    for (const Json& row : results_.at("rows")) check_row(row);
+    return found_;
+  }
+
+ private:
+  void check_file(const std::string& path, const std::string& digest) {
+    if (!file_exists(path)) return;  // another machine; what it was is on record
+    if (sha256_of_file(path) != digest) input_error("{} is not the file that the run read", path);
+    ++found_.files;
+  }
+
+  void check_row(const Json& row) {
+    const std::string arrays = folder_ + "/" + row.at("arrays").get<std::string>();
+    const Json described = read_json(arrays + "/samples.json");
+    if (described.empty()) return;
+    const std::string name =
+        fmt::format("{}, {}, {}, {}", row.at("model").get<std::string>(), row.at("explainer").get<std::string>(),
+                    row.at("attack").get<std::string>(), row.at("metric").get<std::string>());
+    std::vector<std::int64_t> ids;
+    for (const Json& sample : described) ids.push_back(sample.at("sample"));
+    const Json& data = entry_called(manifest_.at("datasets"), row.at("dataset"));
+    const auto model = model_of(folder_, entry_called(results_.at("models"), row.at("model")), device_);
+    const auto explainer = explainers().make(row.at("explainer").get<std::string>());
+    Samples samples{.inputs = read_inputs(arrays + "/inputs.npy"),
+                    .targets = targets_.of(row, ids),
+                    .ids = at::tensor(ids, at::kLong),
+                    .schema = share_schema(schema_from_json(data.at("schema"), folder_ + "/manifest.json"))};
+    const at::Tensor perturbed = read_inputs(arrays + "/perturbed.npy");
+    ExplainTask task{.model = *model, .samples = samples, .seed = manifest_.at("seed").get<std::uint64_t>()};
+    try {
+      explainer->check_task(task);
+    } catch (const Error& error) {  // it needs rows of the data, which a run does not keep
+      found_.skipped.push_back(fmt::format("{}: {}", name, error.what()));
+      return;
+    }
+    const ExplainedBatch before = explain_all(*explainer, task, {.threads = 1});
+    task.samples = samples.moved_to(perturbed);
+    const ExplainedBatch after = explain_all(*explainer, task, {.threads = 1});
+    check_samples(row, described, name, before, after, row_distance(row, perturbed, samples.inputs));
+    ++found_.rows;
+  }
+
+  static at::Tensor row_distance(const Json& row, const at::Tensor& perturbed, const at::Tensor& clean) {
+    const ThreatModel threat{.norm = parse_norm(row.at("threat").at("norm")), .epsilon = row.at("threat").at("epsilon")};
+    return threat.distance(perturbed, clean);
+  }
+
+  void check_samples(const Json& row, const Json& described, const std::string& name, const ExplainedBatch& before,
+                     const ExplainedBatch& after, const at::Tensor& distances) {
+    const auto metric = metrics().make(row.at("metric").get<std::string>());
+    const Schema schema = schema_from_json(entry_called(manifest_.at("datasets"), row.at("dataset")).at("schema"), folder_);
+    const MapBatch clean = fold_maps(before.maps, schema), moved = fold_maps(after.maps, schema);
+    const at::Tensor first = predicted_class(before.logits), second = predicted_class(after.logits);
+    const double epsilon = row.at("threat").at("epsilon");
+    for (std::int64_t i = 0; i < clean.count; ++i) {
+      const Json& sample = described.at(static_cast<std::size_t>(i));
+      const auto fail = [&](const std::string& what) {
+        input_error("{}: {}: sample {} {}", folder_, name, sample.at("sample").get<std::int64_t>(), what);
+      };
+      if (distances[i].item<double>() > epsilon * (1 + kBallTolerance))
+        fail(fmt::format("moved by {}, epsilon is {}", distances[i].item<double>(), epsilon));
+      if (first[i].item<std::int64_t>() != sample.at("prediction").get<std::int64_t>())
+        fail("is predicted as another class than the run says");
+      if (second[i].item<std::int64_t>() != first[i].item<std::int64_t>()) fail("changes its predicted class");
+      if (!sample.at("value").is_number()) continue;
+      const double stored = sample.at("value"), value = metric->compare(clean[i], moved[i]);
+      if (!(std::abs(stored - value) <= kValueTolerance)) fail(fmt::format("has the value {}, the run says {}", value, stored));
+      found_.largest_difference = std::max(found_.largest_difference, std::abs(stored - value));
+      ++found_.samples;
+    }
+  }
+
+  const std::string folder_;
+  const at::Device device_;
+  const Json manifest_, results_;
+  const Targets targets_;
+  RunVerification found_;
+};
+
+}  // namespace
+
+RunVerification verify_run(const std::string& folder, at::Device device) {
+  if (!run_is_complete(folder)) input_error("{}: there is no finished run in this folder", folder);
+  if (read_json(folder + "/manifest.json").value("kind", "") != "audit")
+    input_error("{}: only runs of `holdfast audit` can be verified", folder);
+  return RunVerifier(folder, device).run();
+}
+
+}  // namespace holdfast
