@@ -141,10 +141,9 @@ def test_verify_finds_other_weights_and_other_inputs(holdfast, table, tmp_path):
     holdfast.fails("verify", "run", saying=["random(samples=5)", "moved by", "epsilon is 0.3"])
     np.save(arrays / "perturbed.npy", perturbed)
     holdfast("verify", "run")
-    holdfast("train", "train.toml", "--set", "model.seed=9", "--out", "other")
-    (tmp_path / "run" / "models" / "net" / "model.safetensors").write_bytes(
-        (tmp_path / "other" / "model.safetensors").read_bytes()
-    )
+    holdfast("train", "train.toml", "--seed", "9", "--out", "other")
+    other = (tmp_path / "other" / "model.safetensors").read_bytes()
+    (tmp_path / "run" / "models" / "net" / "model.safetensors").write_bytes(other)
     holdfast.fails("verify", "run", saying="run: net, saliency")
 
 
