@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <random>
 #include <system_error>
 #include <utility>
 
@@ -98,10 +98,18 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// A name beside `path` that no other process or thread of ours uses.
+// A name beside `path` that nobody else uses. Process numbers would not do: in a container every program is number 1.
 std::string temporary_name(const std::string& path) {
-  static std::atomic<unsigned> next{0};
-  return fmt::format("{}.{}-{}.tmp", path, ::getpid(), next++);
+  std::random_device random;
+  return fmt::format("{}.{:08x}{:08x}.tmp", path, random(), random());
+}
+
+// Whether a name is one of ours: 16 hexadecimal digits between the last two dots.
+bool is_temporary(const std::string& name) {
+  constexpr std::size_t kDigits = 16, kEnding = 4;
+  if (!name.ends_with(".tmp") || name.size() < kDigits + kEnding + 1) return false;
+  const std::size_t begin = name.size() - kEnding - kDigits;
+  return name[begin - 1] == '.' && name.find_first_not_of("0123456789abcdef", begin) == name.size() - kEnding;
 }
 
 // A renamed file survives a power cut only once its folder was synced. File systems that cannot sync a folder say so;
@@ -186,6 +194,15 @@ void write_atomic(const std::string& path, std::span<const std::byte> data) {
 
 void write_atomic(const std::string& path, std::string_view text) {
   write_atomic(path, as_bytes(text));
+}
+
+void remove_temporaries(const std::string& folder) {
+  std::vector<std::string> stale;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored)) {
+    if (entry.is_regular_file(ignored) && is_temporary(entry.path().filename().string())) stale.push_back(entry.path().string());
+  }
+  for (const std::string& path : stale) ::unlink(path.c_str());
 }
 
 void remove_folder(const std::string& path) {

@@ -77,14 +77,19 @@ bool holds_a_plan_alone(const std::string& folder) {
   return true;
 }
 
+// Folders without a file are what a run leaves that was killed before its first write.
 void check_empty(const std::string& folder) {
-  if (!std::filesystem::is_empty(folder)) usage_error("{} is not empty and holds no run; choose another --out", folder);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_directory()) usage_error("{} is not empty and holds no run; choose another --out", folder);
+  }
 }
 
 }  // namespace
 
 FolderClaim::FolderClaim(const std::string& folder)
-    : folder_((check_writable_folder(folder), folder)), made_(folder), lock_(folder) {}
+    : folder_((check_writable_folder(folder), folder)), made_(folder), lock_(folder) {
+  remove_temporaries(folder);
+}
 
 FolderClaim::FolderClaim(FolderClaim&& other) noexcept
     : folder_(std::exchange(other.folder_, {})), made_(std::move(other.made_)), lock_(std::move(other.lock_)) {}
@@ -114,6 +119,7 @@ FolderClaim claim_run_folder(const std::string& folder, const Json& identity, bo
     remove_run(folder);
   } else if (!held.is_null()) {
     check_same(identity, held, folder);
+    if (file_exists(manifest_path(folder))) remove_tiles(folder);  // killed between the two
     return claim;
   } else if (!holds_a_plan_alone(folder)) {
     check_empty(folder);

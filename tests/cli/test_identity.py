@@ -157,3 +157,25 @@ def test_verify_says_what_it_cannot_recompute(holdfast, table):
 def test_verify_refuses_what_is_no_finished_audit(holdfast, table, tmp_path):
     (tmp_path / "empty").mkdir()
     holdfast.fails("verify", "empty", saying="no finished run")
+
+
+def test_a_folder_recovers_from_what_a_killed_run_leaves(holdfast, table, tmp_path):
+    run = tmp_path / "run"
+    (run / "tiles" / "0000").mkdir(parents=True)
+    (run / "tiles" / "plan.json.0123456789abcdef.tmp").write_text("{")  # killed in its first write
+    holdfast("audit", "audit.toml", "--out", "run")
+    before = (run / "results.json").read_bytes()
+    assert not list(run.rglob("*.tmp")) and not (run / "tiles").exists()
+    # Killed after the manifest was written, before the tiles were gone.
+    (run / "tiles" / "0000").mkdir(parents=True)
+    (run / "tiles" / "0000" / "000000.safetensors").write_text("stale")
+    (run / "tiles" / "plan.json").write_text(json.dumps(json.loads((run / "manifest.json").read_text())["identity"]))
+    holdfast("audit", "audit.toml", "--out", "run")
+    assert (run / "results.json").read_bytes() == before and not (run / "tiles").exists()
+
+
+def test_other_files_are_not_taken_for_ours(holdfast, table, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes.tmp").write_text("mine")
+    holdfast.fails("audit", "audit.toml", "--out", "run", saying="is not empty and holds no run")
+    assert (tmp_path / "run" / "notes.tmp").read_text() == "mine"
