@@ -154,7 +154,7 @@ void add_audit(CLI::App& app, Outcome& outcome) {
   flags->common.add_to(*command);
   flags->command = command;
   command->callback([flags, &outcome] {
-    outcome.when_interrupted = "finished tiles are kept: run the same command again to go on";
+    outcome.keeps("finished tiles are kept: run the same command again to go on");
     outcome.exit_code = run(*flags, outcome);
   });
 }

@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "holdfast/core/interrupt.h"
+
 namespace holdfast::cli {
 
 // What a subcommand leaves for main: the exit code (0, or 1 for a gate that was not met). Errors are exceptions.
@@ -13,6 +15,11 @@ struct Outcome {
   int exit_code = 0;
   std::vector<std::string> arguments;                    // the command line, for manifests
   std::string when_interrupted = "nothing was written";  // what an interrupt leaves behind, and how to go on
+
+  void keeps(const std::string& note) {
+    when_interrupted = note;
+    set_interrupt_note(note);
+  }
 };
 
 void add_list(CLI::App& app, Outcome& outcome);

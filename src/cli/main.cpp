@@ -102,6 +102,7 @@ int main(int argc, char** argv) {
   holdfast::catch_signals();
   holdfast::cli::keep_freed_memory();
   holdfast::cli::Outcome outcome;
+  holdfast::set_interrupt_note(outcome.when_interrupted);
   try {
     const int exit_code = holdfast::cli::run(argc, argv, outcome);
     holdfast::cli::finish_output();

@@ -73,7 +73,9 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   CLI::App* command = add_command(
       app, "reproduce", "Makes a table or a figure of a paper, with the paper's numbers beside ours and a verdict on its claims",
       "holdfast reproduce r2et/bounds --scale quick --out runs/bounds");
-  command->add_option("EXPERIMENT", flags->experiment, "One of `holdfast list experiments`, a group of them (r2et, lens), or a TOML file")
+  command
+      ->add_option("EXPERIMENT", flags->experiment,
+                   "One of `holdfast list experiments`, a group of them (r2et, lens), or a TOML file")
       ->required();
   command->add_option("--scale", flags->scale, "quick: minutes; cpu: hours; full: the paper's setting, for a GPU")
       ->check(CLI::IsMember({"quick", "cpu", "full"}))
@@ -91,7 +93,7 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   command->add_flag("--json", flags->json, "Print results.json instead of the tables");
   flags->common.add_to(*command);
   command->callback([flags, &outcome] {
-    outcome.when_interrupted = "finished networks and cells are kept: run the same command again to go on";
+    outcome.keeps("finished networks and cells are kept: run the same command again to go on");
     try {
       run(*flags);
     } catch (const Error& error) {

@@ -62,7 +62,7 @@ void add_train(CLI::App& app, Outcome& outcome) {
   command->add_flag("--json", flags->json, "Print results.json");
   flags->common.add_to(*command);
   command->callback([flags, command, &outcome] {
-    outcome.when_interrupted = "checkpoints are kept: run the same command again to go on";
+    outcome.keeps("checkpoints are kept: run the same command again to go on");
     flags->seed_given = command->count("--seed") > 0;
     run(*flags);
   });

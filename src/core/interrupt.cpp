@@ -1,7 +1,10 @@
 #include "holdfast/core/interrupt.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
+#include <cstring>
 
 #include "holdfast/core/error.h"
 
@@ -11,8 +14,27 @@ namespace {
 std::atomic<bool> requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may touch nothing else");
 
+// Seconds until somebody must have looked, and from then on until the work must have ended.
+constexpr unsigned kPatience = 1, kGrace = 10;
+std::atomic<bool> seen{false}, granted{false};
+char note[256] = "interrupted\n";
+
+// Does only what a signal handler may do.
+void end_now(int) {
+  if (seen && !granted.exchange(true)) {
+    ::alarm(kGrace);
+    return;
+  }
+  const ssize_t ignored = ::write(STDERR_FILENO, note, std::strlen(note));
+  (void)ignored;
+  ::_exit(kExitFailure);
+}
+
 void handle(int signal) {
-  if (!requested.exchange(true)) return;
+  if (!requested.exchange(true)) {
+    ::alarm(kPatience);
+    return;
+  }
   // The second one: as if the signal had never been caught. It is delivered when this handler returns.
   std::signal(signal, SIG_DFL);
   std::raise(signal);
@@ -27,8 +49,14 @@ void catch_signals() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGALRM, end_now);
   // A limit on file sizes is then reported by the write that meets it, in a sentence.
   std::signal(SIGXFSZ, SIG_IGN);
+}
+
+void set_interrupt_note(const std::string& text) {
+  const std::string line = "\nerror: interrupted; " + text + "\n";
+  note[line.copy(note, sizeof(note) - 1)] = '\0';
 }
 
 void request_interrupt() {
@@ -38,6 +66,7 @@ void clear_interrupt() {
   requested = false;
 }
 bool interrupted() {
+  if (requested) seen = true;
   return requested;
 }
 

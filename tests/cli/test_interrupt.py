@@ -1,5 +1,6 @@
 """Interrupted work is not lost, and results do not depend on threads, tiles or interruptions."""
 
+import os
 import time
 
 import numpy as np
@@ -49,3 +50,15 @@ def test_tile_sizes_agree_up_to_rounding(holdfast, any_subject, tmp_path):
     reference = np.load(tmp_path / "maps20.npy")
     for tile in ["1", "7"]:
         np.testing.assert_allclose(np.load(tmp_path / f"maps{tile}.npy"), reference, rtol=1e-5, atol=1e-6)
+
+
+def test_a_signal_is_answered_where_nothing_looks_for_it(holdfast, tmp_path):
+    """Reading from a pipe that nobody writes to cannot be interrupted by a look between two steps."""
+    os.mkfifo(tmp_path / "never.npy")
+    process = holdfast.start("measure", "never.npy", "never.npy", "--metric", "kendall")
+    time.sleep(3)  # until the program has started and waits
+    start = time.monotonic()
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 3 and "interrupted; nothing was written" in said
+    assert time.monotonic() - start < 30, "a second, and some for a busy machine"
