@@ -131,9 +131,9 @@ bool needs_quotes(std::string_view field, bool alone) {
 }  // namespace
 
 std::size_t CsvTable::column(const std::string& name, const std::string& where) const {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) input_error("{}: no column '{}'{}", where, name, suggestion(name, names));
-  return static_cast<std::size_t>(found - names.begin());
+  const auto found = places.find(name);
+  if (found == places.end()) input_error("{}: no column '{}'{}", where, name, suggestion(name, names));
+  return found->second;
 }
 
 CsvTable parse_csv(std::string_view text, const CsvOptions& options, const std::string& where) {
@@ -145,6 +145,7 @@ CsvTable parse_csv(std::string_view text, const CsvOptions& options, const std::
     auto names = reader.next_row();
     if (!names) input_error("{}: the file is empty; a line of column names was expected", where);
     table.names = std::move(*names);
+    for (std::size_t i = 0; i < table.names.size(); ++i) table.places.emplace(table.names[i], i);  // the first of a name stays
   }
   while (auto row = reader.next_row()) {
     const std::size_t expected = options.header       ? table.names.size()
