@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include "architectures/initialise.h"
+
 namespace holdfast {
 namespace {
 
@@ -26,6 +28,12 @@ std::string written_shape(Layout layout) {
 }
 
 }  // namespace
+
+Network Architecture::build(std::uint64_t seed) const {
+  Network network = structure();
+  initialise(network, seed);
+  return network;
+}
 
 Network Architecture::pretrained() const {
   input_error("this architecture has no published weights; give a file of weights or train it");

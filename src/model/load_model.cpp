@@ -57,7 +57,7 @@ std::unique_ptr<Model> load_weights(const std::optional<MethodCall>& asked, cons
   }
   const MethodCall call = asked ? merged(*asked, recorded, path) : parse_method_call(*recorded);
   const auto architecture = architectures().make(written(call));
-  Network network = architecture->build(0);
+  Network network = architecture->structure();
   const bool guessed = recorded == nullptr && asked;
   network.load(
       parameters_of(std::move(file)),

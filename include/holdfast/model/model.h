@@ -63,7 +63,10 @@ std::unique_ptr<Model> make_model(std::function<at::Tensor(const at::Tensor&)> f
 class Architecture {
  public:
   virtual ~Architecture() = default;
-  virtual Network build(std::uint64_t seed) const = 0;
+  // The network with room for its weights, which hold nothing yet: memory is taken when they are filled.
+  virtual Network structure() const = 0;
+  // The network with fresh weights.
+  Network build(std::uint64_t seed) const;
   virtual Layout layout() const = 0;  // of the input
   virtual std::int64_t classes() const = 0;
   // Whether published weights exist for it.

@@ -7,7 +7,6 @@
 //     gtsrb_resnet   two units a stage, 43 classes: 173,723 parameters
 //     flower_resnet  one unit a stage, 17 classes: 75,265 parameters
 #include "common.h"
-#include "initialise.h"
 #include "layers.h"
 
 namespace holdfast::chen_resnets {
@@ -37,7 +36,7 @@ class ChenResnet final : public CommonArchitecture {
     require_image(name, 4);
   }
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     Network network;
     network.add("input", op::Input{});
     add_normalisation(network);
@@ -52,7 +51,6 @@ class ChenResnet final : public CommonArchitecture {
     network.add("final_act", activation(), {feature.node});
     network.add("pool", op::Mean{.dims = {2, 3}});
     network.add("logit", layers::linear(feature.channels, classes()));
-    initialise(network, seed);
     return network;
   }
 

@@ -1,7 +1,6 @@
 // ResNet-20 for CIFAR-10: He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, section 4.2. Shortcuts are their
 // option A: every other pixel, and zeros for the new channels. 269,722 parameters; names are those of the published weights.
 #include "common.h"
-#include "initialise.h"
 #include "layers.h"
 #include "published.h"
 
@@ -17,7 +16,7 @@ class CifarResnet20 final : public CommonArchitecture {
  public:
   explicit CifarResnet20(const Options& options) : CommonArchitecture(options) { require_image("cifar_resnet20", 4); }
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     Network network;
     network.add("input", op::Input{});
     add_normalisation(network);
@@ -33,13 +32,12 @@ class CifarResnet20 final : public CommonArchitecture {
     }
     network.add("pool", op::Mean{.dims = {2, 3}});
     network.add("linear", layers::linear(channels, classes()));
-    initialise(network, seed);
     return network;
   }
 
   bool has_pretrained() const override { return true; }
   Network pretrained() const override {
-    Network network = build(0);
+    Network network = structure();
     network.load(read_published("cifar10_resnet20"), "cifar10_resnet20.f32");
     return network;
   }

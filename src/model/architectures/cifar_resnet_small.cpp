@@ -4,7 +4,6 @@
 //     cifar_resnet2b   8 channels, then a stage of two units with 16: 112,006 parameters
 //     cifar_resnet4b   16 channels, then two stages of two units with 32: 123,734 parameters
 #include "common.h"
-#include "initialise.h"
 #include "layers.h"
 #include "published.h"
 
@@ -32,7 +31,7 @@ class CifarResnetSmall final : public CommonArchitecture {
     require_image(info.name.c_str(), 8);
   }
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     const std::int64_t start = 8 * stages_, width = 2 * start;
     const auto halved = [](std::int64_t size) { return (size + 1) / 2; };
     Network network;
@@ -51,14 +50,13 @@ class CifarResnetSmall final : public CommonArchitecture {
     network.add("linear1", layers::linear(width * height * columns, 100));
     network.add("act2", activation());
     network.add("linear2", layers::linear(100, classes()));
-    initialise(network, seed);
     return network;
   }
 
   bool has_pretrained() const override { return true; }
   Network pretrained() const override {
     const std::string name = fmt::format("cifar10_resnet{}b_adv", 2 * stages_);
-    Network network = build(0);
+    Network network = structure();
     network.load(read_published(name), name + ".f32");
     return network;
   }

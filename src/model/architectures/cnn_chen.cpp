@@ -2,7 +2,6 @@
 // al. 2018 before them): two 5x5 convolutions with pooling and a hidden layer of 1024; 3,274,634 parameters. width=16x32x256 is
 // the narrow one for short trainings.
 #include "common.h"
-#include "initialise.h"
 #include "layers.h"
 
 namespace holdfast::cnn_chen {
@@ -22,7 +21,7 @@ class CnnChen final : public CommonArchitecture {
       usage_error("cnn_chen: width={} has {} sizes; write three such as 16x32x256", options.word("width"), width_.size());
   }
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     Network network;
     network.add("input", op::Input{});
     add_normalisation(network);
@@ -36,7 +35,6 @@ class CnnChen final : public CommonArchitecture {
     network.add("fc1", layers::linear(width_[1] * (layout_.height / 4) * (layout_.width / 4), width_[2]));
     network.add("act3", activation());
     network.add("fc2", layers::linear(width_[2], classes()));
-    initialise(network, seed);
     return network;
   }
 

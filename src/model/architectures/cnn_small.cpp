@@ -1,6 +1,5 @@
 // A small convolutional network that trains on a CPU in seconds: two 3x3 convolutions with pooling, one hidden layer.
 #include "common.h"
-#include "initialise.h"
 #include "layers.h"
 
 namespace holdfast::cnn_small {
@@ -19,7 +18,7 @@ class CnnSmall final : public CommonArchitecture {
     require_image("cnn_small", 4);
   }
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     Network network;
     network.add("input", op::Input{});
     add_normalisation(network);
@@ -33,7 +32,6 @@ class CnnSmall final : public CommonArchitecture {
     network.add("hidden", layers::linear(2 * width_ * (layout_.height / 4) * (layout_.width / 4), hidden_));
     network.add("act3", activation());
     network.add("output", layers::linear(hidden_, classes()));
-    initialise(network, seed);
     return network;
   }
 

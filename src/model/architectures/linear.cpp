@@ -1,6 +1,5 @@
 // One linear layer: logits = W x + b. Its logits' gradients are the rows of W, whatever the input.
 #include "common.h"
-#include "initialise.h"
 #include "layers.h"
 
 namespace holdfast::linear {
@@ -17,12 +16,11 @@ class Linear final : public Architecture {
   Layout layout() const override { return layout_; }
   std::int64_t classes() const override { return classes_; }
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     Network network;
     network.add("input", op::Input{});
     if (layout_.kind != Layout::Kind::kVector) network.add("flatten", op::Flatten{});
     network.add("linear", layers::linear(layout_.inputs(), classes_));
-    initialise(network, seed);
     return network;
   }
 

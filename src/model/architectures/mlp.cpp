@@ -1,6 +1,5 @@
 // A multilayer perceptron: linear layers with an activation between them. R2ET's tabular models are n-32-2.
 #include "common.h"
-#include "initialise.h"
 #include "layers.h"
 
 namespace holdfast::mlp {
@@ -15,7 +14,7 @@ class Mlp final : public CommonArchitecture {
   explicit Mlp(const Options& options)
       : CommonArchitecture(options), hidden_(parse_sizes(options.word("hidden"), "mlp(hidden)")) {}
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     Network network;
     network.add("input", op::Input{});
     add_normalisation(network);
@@ -27,7 +26,6 @@ class Mlp final : public CommonArchitecture {
       width = hidden_[i];
     }
     network.add("output", layers::linear(width, classes()));
-    initialise(network, seed);
     return network;
   }
 

@@ -6,7 +6,6 @@
 
 #include "common.h"
 #include "holdfast/core/torch.h"
-#include "initialise.h"
 #include "layers.h"
 #include "published.h"
 
@@ -59,7 +58,7 @@ class Mobilenet final : public CommonArchitecture {
  public:
   explicit Mobilenet(const Options& options) : CommonArchitecture(options) { require_image("mobilenet_v1_075", 32); }
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     Network network;
     network.add("input", op::Input{});
     add_normalisation(network);
@@ -74,7 +73,6 @@ class Mobilenet final : public CommonArchitecture {
     network.add("dropout", op::Dropout{.rate = 1e-3});
     network.add("conv_preds", layers::conv(channels, classes(), 1));
     network.add("flatten", op::Flatten{});
-    initialise(network, seed);
     return network;
   }
 
@@ -82,7 +80,7 @@ class Mobilenet final : public CommonArchitecture {
   Network pretrained() const override {
     std::vector<Parameter> values = read_published("mobilenet_v1_075_224");
     for (Parameter& value : values) value = from_keras(value);
-    Network network = build(0);
+    Network network = structure();
     network.load(values, "mobilenet_v1_075_224.f32");
     return network;
   }

@@ -1,7 +1,6 @@
 // ResNet9 for CIFAR-10, R2ET's image model: 3x3 convolutions with batch normalisation, two residual blocks, 6,575,370 parameters.
 //     64, 128 pool | 128 128 + | 256 pool, 512 pool | 512 512 + | pool 4, linear
 #include "common.h"
-#include "initialise.h"
 #include "layers.h"
 
 namespace holdfast::resnet9 {
@@ -16,7 +15,7 @@ class Resnet9 final : public CommonArchitecture {
  public:
   explicit Resnet9(const Options& options) : CommonArchitecture(options) { require_image("resnet9", 32); }
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     Network network;
     network.add("input", op::Input{});
     add_normalisation(network);
@@ -33,7 +32,6 @@ class Resnet9 final : public CommonArchitecture {
     network.add("pool", layers::max_pool(4));
     network.add("flatten", op::Flatten{});
     network.add("classifier", layers::linear(512 * (layout_.height / 32) * (layout_.width / 32), classes()));
-    initialise(network, seed);
     return network;
   }
 

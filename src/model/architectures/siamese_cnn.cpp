@@ -1,7 +1,6 @@
 // Whether two images show the same class: one encoder for both sides, the magnitude of their difference, a linear layer.
 // R2ET's model for pairs of MNIST images; the paper does not describe it, so the encoder's sizes are ours.
 #include "common.h"
-#include "initialise.h"
 #include "layers.h"
 
 namespace holdfast::siamese_cnn {
@@ -22,7 +21,7 @@ class SiameseCnn final : public CommonArchitecture {
     layout_.sides = 2;
   }
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     Network network;
     network.add("input", op::Input{});
     network.add("sides", op::FoldSides{});
@@ -37,7 +36,6 @@ class SiameseCnn final : public CommonArchitecture {
     network.add("embedding", layers::linear(2 * width_ * (layout_.height / 4) * (layout_.width / 4), embedding_));
     network.add("distance", op::SideDistance{});
     network.add("output", layers::linear(embedding_, classes()));
-    initialise(network, seed);
     return network;
   }
 

@@ -7,7 +7,6 @@
 // The input is the edges; nodes carry no features but which one they are (the identity matrix), as brain regions do. R2ET's model
 // for pairs of brain networks; the paper does not describe it, so the sizes are ours.
 #include "common.h"
-#include "initialise.h"
 #include "layers.h"
 
 namespace holdfast::siamese_gcn {
@@ -37,7 +36,7 @@ class SiameseGcn final : public Architecture {
   Layout layout() const override { return Layout::graph(nodes_, 2); }
   std::int64_t classes() const override { return classes_; }
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     Network network;
     network.add("input", op::Input{});
     network.add("sides", op::FoldSides{});
@@ -50,7 +49,6 @@ class SiameseGcn final : public Architecture {
     network.add("mean", op::Mean{.dims = {1}});
     network.add("distance", op::SideDistance{});
     network.add("output", layers::linear(hidden_, classes_));
-    initialise(network, seed);
     return network;
   }
 

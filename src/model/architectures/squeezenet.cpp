@@ -2,7 +2,6 @@
 // parameters. The published weights take BGR on the 0-255 scale less the mean (104, 117, 123); the network does that itself from
 // RGB in [0, 1]. As in the original, pools round up and the last convolution is padded and followed by an activation.
 #include "common.h"
-#include "initialise.h"
 #include "layers.h"
 #include "published.h"
 
@@ -21,7 +20,7 @@ class Squeezenet final : public CommonArchitecture {
  public:
   explicit Squeezenet(const Options& options) : CommonArchitecture(options) { require_image("squeezenet1_0", 21); }
 
-  Network build(std::uint64_t seed) const override {
+  Network structure() const override {
     Network network;
     network.add("input", op::Input{});
     add_normalisation(network);
@@ -43,13 +42,12 @@ class Squeezenet final : public CommonArchitecture {
     network.add("conv10", layers::conv(512, classes(), 1, {.padding = 1}));
     network.add("relu_conv10", activation());
     network.add("pool10", op::Mean{.dims = {2, 3}});
-    initialise(network, seed);
     return network;
   }
 
   bool has_pretrained() const override { return true; }
   Network pretrained() const override {
-    Network network = build(0);
+    Network network = structure();
     network.load(read_published("squeezenet1_0"), "squeezenet1_0.f32");
     return network;
   }
