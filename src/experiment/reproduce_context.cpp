@@ -106,7 +106,10 @@ std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::stri
     note(fmt::format("{} is left out: its files are not in the data folder", datasets().options(call).canonical()));
     log_warning("{}", notes_.back());
   } else {
-    data = std::make_shared<const ExperimentData>(ExperimentData{load_dataset(call, load), key});
+    Dataset loaded = load_dataset(call, load);
+    // Kept networks and cells are of this very data.
+    const std::string content = fmt::format("{}, content {}", key, loaded.digest.substr(0, 16));
+    data = std::make_shared<const ExperimentData>(ExperimentData{std::move(loaded), content});
     for (const std::string& text : data->data.notes) note(fmt::format("{}: {}", data->data.name, text));
   }
   datasets_.emplace_back(key, data);
