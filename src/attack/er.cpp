@@ -20,15 +20,14 @@
 #include "check.h"
 #include "feature_maps.h"
 #include "gradient_attack.h"
+#include "holdfast/attack/attack.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/top_k.h"
-#include "methods.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::er {
 
-const MethodInfo kErInfo{
+const MethodInfo kInfo{
     .name = "er",
     .summary = "gradient attack that lowers the gaps between the top k features and the others",
     .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -81,10 +80,8 @@ class Er final : public GradientAttack {
   bool all_pairs_;
 };
 
-}  // namespace
-
-void add_er(Registry<Attack>& registry) {
-  registry.add<Er>(kErInfo);
+void add_to(Registry<Attack>& registry) {
+  registry.add<Er>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::er

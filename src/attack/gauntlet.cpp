@@ -15,13 +15,12 @@
 // is always the model itself. Scales of that width are read off task.reference, so that results do not depend on the tile.
 #include "check.h"
 #include "gauntlet/component.h"
+#include "holdfast/attack/attack.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
 
-namespace holdfast {
-namespace gauntlet {
+namespace holdfast::gauntlet {
 
 std::vector<std::unique_ptr<Component>> components() {
   std::vector<std::unique_ptr<Component>> all;
@@ -37,11 +36,7 @@ std::vector<std::unique_ptr<Component>> components() {
   return all;
 }
 
-}  // namespace gauntlet
-
-namespace {
-
-const MethodInfo kGauntletInfo{
+const MethodInfo kInfo{
     .name = "gauntlet",
     .summary = "worst of a few diverse attacks, without parameters: the strongest there is",
     .options = {{"effort", "standard", one_of({"light", "standard", "heavy"}), "how much work: a third, one, four times"},
@@ -73,10 +68,10 @@ class Gauntlet final : public Attack {
     const Explanation clean = task.explainer.attribute(at_clean);
     Ledger ledger(task, clean, Select::kWorst);
     ledger.charge(task.explainer.evaluations(*task.samples.schema));
-    gauntlet::AttackState state(task, ledger, clean, effort_, any_noise_);
+    AttackState state(task, ledger, clean, effort_, any_noise_);
     ledger.keep_history();
     look_at_start(task, ledger);
-    for (const auto& component : gauntlet::components()) {
+    for (const auto& component : components()) {
       throw_if_interrupted();
       if (ledger.finished() || !component->fits(state)) continue;
       ledger.begin_component(component->name());
@@ -111,10 +106,8 @@ class Gauntlet final : public Attack {
   bool any_noise_;
 };
 
-}  // namespace
-
-void add_gauntlet(Registry<Attack>& registry) {
-  registry.add<Gauntlet>(kGauntletInfo);
+void add_to(Registry<Attack>& registry) {
+  registry.add<Gauntlet>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::gauntlet

@@ -10,24 +10,23 @@
 #include "check.h"
 #include "feature_maps.h"
 #include "gradient_attack.h"
+#include "holdfast/attack/attack.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/neighborhood.h"
 #include "holdfast/metric/top_k.h"
-#include "methods.h"
 #include "published.h"
 #include "share_inside.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::lens_attack {
 
-const MethodInfo kLensInfo{.name = "lens",
-                           .summary = "gradient attack that lowers the share of the neighbourhood of the clean top t features",
-                           .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
-                           .options = with_walk_options({{"t", 0, at_least(0), "features that are attacked; 0: the metric's k"},
-                                                         {"w", 1, at_least(0), "radius of the neighbourhood"}},
-                                                        {.surrogate = "softplus"}),
-                           .presets = lens_presets(/*with_t=*/true),
-                           .needs = {"gradients of gradients", "layers, unless surrogate=none"}};
+const MethodInfo kInfo{.name = "lens",
+                       .summary = "gradient attack that lowers the share of the neighbourhood of the clean top t features",
+                       .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
+                       .options = with_walk_options({{"t", 0, at_least(0), "features that are attacked; 0: the metric's k"},
+                                                     {"w", 1, at_least(0), "radius of the neighbourhood"}},
+                                                    {.surrogate = "softplus"}),
+                       .presets = lens_presets(/*with_t=*/true),
+                       .needs = {"gradients of gradients", "layers, unless surrogate=none"}};
 
 class Lens final : public GradientAttack {
  public:
@@ -55,10 +54,8 @@ class Lens final : public GradientAttack {
   std::int64_t t_, w_;
 };
 
-}  // namespace
-
-void add_lens(Registry<Attack>& registry) {
-  registry.add<Lens>(kLensInfo);
+void add_to(Registry<Attack>& registry) {
+  registry.add<Lens>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::lens_attack

@@ -9,20 +9,19 @@
 
 #include "feature_maps.h"
 #include "gradient_attack.h"
+#include "holdfast/attack/attack.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
 #include "published.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::mass_center {
 
-const MethodInfo kMassCenterInfo{.name = "mass_center",
-                                 .summary = "gradient attack that pushes the map's centre of mass away",
-                                 .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks is Fragile, AAAI 2019",
-                                 .options = with_walk_options({}, {.start = "near", .surrogate = "softplus"}),
-                                 .presets = lens_presets(/*with_t=*/false),
-                                 .needs = {"images", "gradients of gradients", "layers, unless surrogate=none"}};
+const MethodInfo kInfo{.name = "mass_center",
+                       .summary = "gradient attack that pushes the map's centre of mass away",
+                       .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks is Fragile, AAAI 2019",
+                       .options = with_walk_options({}, {.start = "near", .surrogate = "softplus"}),
+                       .presets = lens_presets(/*with_t=*/false),
+                       .needs = {"images", "gradients of gradients", "layers, unless surrogate=none"}};
 
 class Center final : public Descent {
  public:
@@ -74,10 +73,8 @@ class MassCenter final : public GradientAttack {
   }
 };
 
-}  // namespace
-
-void add_mass_center(Registry<Attack>& registry) {
-  registry.add<MassCenter>(kMassCenterInfo);
+void add_to(Registry<Attack>& registry) {
+  registry.add<MassCenter>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::mass_center

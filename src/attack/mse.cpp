@@ -10,13 +10,12 @@
 
 #include "feature_maps.h"
 #include "gradient_attack.h"
+#include "holdfast/attack/attack.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::mse {
 
-const MethodInfo kMseInfo{
+const MethodInfo kInfo{
     .name = "mse",
     .summary = "gradient attack that moves the whole map as far as possible",
     .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -65,10 +64,8 @@ class Mse final : public GradientAttack {
   }
 };
 
-}  // namespace
-
-void add_mse(Registry<Attack>& registry) {
-  registry.add<Mse>(kMseInfo);
+void add_to(Registry<Attack>& registry) {
+  registry.add<Mse>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::mse

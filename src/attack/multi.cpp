@@ -15,15 +15,14 @@
 #include "check.h"
 #include "feature_maps.h"
 #include "gradient_attack.h"
+#include "holdfast/attack/attack.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/top_k.h"
-#include "methods.h"
 #include "min_norm.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::multi {
 
-const MethodInfo kMultiInfo{
+const MethodInfo kInfo{
     .name = "multi",
     .summary = "gradient attack that lowers the gaps around rank k all at once, by their shortest common gradient",
     .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024; Désidéri, C. R. Acad. Sci. 350, 2012",
@@ -119,10 +118,8 @@ class Multi final : public GradientAttack {
   std::int64_t k_, pairs_;
 };
 
-}  // namespace
-
-void add_multi(Registry<Attack>& registry) {
-  registry.add<Multi>(kMultiInfo);
+void add_to(Registry<Attack>& registry) {
+  registry.add<Multi>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::multi

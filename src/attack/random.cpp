@@ -5,16 +5,15 @@
 // whatever the task's selection says.
 #include "check.h"
 #include "draw.h"
+#include "holdfast/attack/attack.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 #include "ledger.h"
-#include "methods.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::random {
 
-const MethodInfo kRandomInfo{
+const MethodInfo kInfo{
     .name = "random",
     .summary = "worst of many random points in the ball, or on its surface",
     .options = {{"samples", 300, at_least(1), "points tried for each input; 300 cost as much as 100 steps of er"},
@@ -54,10 +53,8 @@ class Random final : public Attack {
   bool on_sphere_;
 };
 
-}  // namespace
-
-void add_random(Registry<Attack>& registry) {
-  registry.add<Random>(kRandomInfo);
+void add_to(Registry<Attack>& registry) {
+  registry.add<Random>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::random

@@ -9,17 +9,16 @@
 #include "check.h"
 #include "descend.h"
 #include "draw.h"
+#include "holdfast/attack/attack.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
 #include "published.h"
 #include "walk.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::random_sign {
 
-const MethodInfo kRandomSignInfo{
+const MethodInfo kInfo{
     .name = "random_sign",
     .summary = "worst of many points whose elements all moved up or down by chance",
     .citation = "Kamath et al., Rethinking Robustness of Model Attributions, AAAI 2024",
@@ -72,10 +71,8 @@ class RandomSign final : public Attack {
   bool walks_;
 };
 
-}  // namespace
-
-void add_random_sign(Registry<Attack>& registry) {
-  registry.add<RandomSign>(kRandomSignInfo);
+void add_to(Registry<Attack>& registry) {
+  registry.add<RandomSign>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::random_sign

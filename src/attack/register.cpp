@@ -1,28 +1,21 @@
-#include "methods.h"
+// The list of attacks, one line each: the namespace of the attack's file. `holdfast list` shows them in this order.
+#include "holdfast/attack/attack.h"
+#include "holdfast/core/method_list.h"
 
 namespace holdfast {
-namespace {
 
-Registry<Attack> builtin_attacks() {
-  Registry<Attack> registry("attack");
-  add_random(registry);
-  add_random_sign(registry);
-  add_er(registry);
-  add_mse(registry);
-  add_top_t(registry);
-  add_mass_center(registry);
-  add_target(registry);
-  add_lens(registry);
-  add_multi(registry);
-  add_gauntlet(registry);
-  return registry;
-}
+#define HOLDFAST_ATTACKS(METHOD) \
+  METHOD(Attack, random)         \
+  METHOD(Attack, random_sign)    \
+  METHOD(Attack, er)             \
+  METHOD(Attack, mse)            \
+  METHOD(Attack, top_t)          \
+  METHOD(Attack, mass_center)    \
+  METHOD(Attack, target)         \
+  METHOD(Attack, lens_attack)    \
+  METHOD(Attack, multi)          \
+  METHOD(Attack, gauntlet)
 
-}  // namespace
-
-const Registry<Attack>& attacks() {
-  static const Registry<Attack> registry = builtin_attacks();
-  return registry;
-}
+HOLDFAST_REGISTRY(Attack, attacks, "attack", HOLDFAST_ATTACKS)
 
 }  // namespace holdfast

@@ -9,17 +9,16 @@
 
 #include "feature_maps.h"
 #include "gradient_attack.h"
+#include "holdfast/attack/attack.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
 #include "published.h"
 #include "share_inside.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::target {
 
-const MethodInfo kTargetInfo{
+const MethodInfo kInfo{
     .name = "target",
     .summary = "gradient attack that raises the map inside a region",
     .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks is Fragile, AAAI 2019",
@@ -88,10 +87,8 @@ class Target final : public GradientAttack {
   at::Tensor mask_;  // [features]; undefined: the region
 };
 
-}  // namespace
-
-void add_target(Registry<Attack>& registry) {
-  registry.add<Target>(kTargetInfo);
+void add_to(Registry<Attack>& registry) {
+  registry.add<Target>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::target

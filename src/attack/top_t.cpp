@@ -10,22 +10,21 @@
 #include "check.h"
 #include "feature_maps.h"
 #include "gradient_attack.h"
+#include "holdfast/attack/attack.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/top_k.h"
-#include "methods.h"
 #include "published.h"
 #include "share_inside.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::top_t {
 
-const MethodInfo kTopTInfo{.name = "top_t",
-                           .summary = "gradient attack that lowers the share of the clean top t features",
-                           .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks is Fragile, AAAI 2019",
-                           .options = with_walk_options({{"t", 0, at_least(0), "features that are attacked; 0: the metric's k"}},
-                                                        {.surrogate = "softplus"}),
-                           .presets = lens_presets(/*with_t=*/true),
-                           .needs = {"gradients of gradients", "layers, unless surrogate=none"}};
+const MethodInfo kInfo{.name = "top_t",
+                       .summary = "gradient attack that lowers the share of the clean top t features",
+                       .citation = "Ghorbani, Abid, Zou, Interpretation of Neural Networks is Fragile, AAAI 2019",
+                       .options = with_walk_options({{"t", 0, at_least(0), "features that are attacked; 0: the metric's k"}},
+                                                    {.surrogate = "softplus"}),
+                       .presets = lens_presets(/*with_t=*/true),
+                       .needs = {"gradients of gradients", "layers, unless surrogate=none"}};
 
 class TopT final : public GradientAttack {
  public:
@@ -48,10 +47,8 @@ class TopT final : public GradientAttack {
   std::int64_t t_;
 };
 
-}  // namespace
-
-void add_top_t(Registry<Attack>& registry) {
-  registry.add<TopT>(kTopTInfo);
+void add_to(Registry<Attack>& registry) {
+  registry.add<TopT>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::top_t

@@ -116,8 +116,14 @@ void leave_open(std::vector<Verdict>& verdicts, const std::vector<std::string>& 
 }
 
 std::vector<std::string> command_of(const ReproduceOptions& options, const std::string& name) {
-  std::vector<std::string> words{
-      "holdfast", "reproduce", name, "--scale", to_string(options.scale), "--seed", std::to_string(options.seed)};
+  const bool is_file = options.experiment.ends_with(".toml");
+  std::vector<std::string> words{"holdfast",
+                                 "reproduce",
+                                 is_file ? options.experiment : name,
+                                 "--scale",
+                                 to_string(options.scale),
+                                 "--seed",
+                                 std::to_string(options.seed)};
   for (const std::string& dataset : options.only) words.insert(words.end(), {"--only", dataset});
   return words;
 }

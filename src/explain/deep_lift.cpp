@@ -13,13 +13,12 @@
 #include "deep_lift_rules.h"
 #include "finish.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/explain/explainer.h"
 #include "layer_explainer.h"
-#include "methods.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::deep_lift {
 
-const MethodInfo kDeepLiftInfo{
+const MethodInfo kInfo{
     .name = "deep_lift",
     .summary = "what each input's difference from a baseline adds to the output, by the rescale rule",
     .citation =
@@ -67,10 +66,8 @@ class DeepLift final : public LayerExplainer {
   Projection projection_;
 };
 
-}  // namespace
-
-void add_deep_lift(Registry<Explainer>& registry) {
-  registry.add<DeepLift>(kDeepLiftInfo);
+void add_to(Registry<Explainer>& registry) {
+  registry.add<DeepLift>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::deep_lift

@@ -12,13 +12,12 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/explain/explainer.h"
 #include "layer_explainer.h"
-#include "methods.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::grad_cam {
 
-const MethodInfo kGradCamInfo{
+const MethodInfo kInfo{
     .name = "grad_cam",
     .summary = "activity of a convolution's channels, weighted by their mean gradient, at the image's size",
     .citation = "Selvaraju et al., Grad-CAM: Visual Explanations from Deep Networks via Gradient-Based Localization, ICCV 2017",
@@ -98,10 +97,8 @@ class GradCam final : public LayerExplainer {
   bool relu_, bilinear_, guided_;
 };
 
-}  // namespace
-
-void add_grad_cam(Registry<Explainer>& registry) {
-  registry.add<GradCam>(kGradCamInfo);
+void add_to(Registry<Explainer>& registry) {
+  registry.add<GradCam>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::grad_cam

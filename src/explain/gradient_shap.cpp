@@ -11,21 +11,19 @@
 #include "gradient_sum.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
+#include "holdfast/explain/explainer.h"
 #include "noise.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::gradient_shap {
 
-const MethodInfo kGradientShapInfo{
-    .name = "gradient_shap",
-    .summary = "gradients between random rows of the data and the input, times their difference",
-    .citation = "Lundberg, Lee, A Unified Approach to Interpreting Model Predictions, NeurIPS 2017",
-    .options = {{"samples", 20, at_least(1), "random rows and places"},
-                {"sigma", 0.0, at_least(0), "deviation of noise on the input, in the units of the inputs"},
-                target_option(),
-                project_option()},
-    .notes = "Needs rows of the data: --background FILE.npy."};
+const MethodInfo kInfo{.name = "gradient_shap",
+                       .summary = "gradients between random rows of the data and the input, times their difference",
+                       .citation = "Lundberg, Lee, A Unified Approach to Interpreting Model Predictions, NeurIPS 2017",
+                       .options = {{"samples", 20, at_least(1), "random rows and places"},
+                                   {"sigma", 0.0, at_least(0), "deviation of noise on the input, in the units of the inputs"},
+                                   target_option(),
+                                   project_option()},
+                       .notes = "Needs rows of the data: --background FILE.npy."};
 
 class RandomPlaces final : public PointSet {
  public:
@@ -88,10 +86,8 @@ class GradientShap final : public GradientSumExplainer {
   double sigma_;
 };
 
-}  // namespace
-
-void add_gradient_shap(Registry<Explainer>& registry) {
-  registry.add<GradientShap>(kGradientShapInfo);
+void add_to(Registry<Explainer>& registry) {
+  registry.add<GradientShap>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::gradient_shap

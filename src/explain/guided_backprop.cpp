@@ -8,18 +8,16 @@
 
 #include "finish.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/explain/explainer.h"
 #include "layer_explainer.h"
-#include "methods.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::guided_backprop {
 
-const MethodInfo kGuidedBackpropInfo{
-    .name = "guided_backprop",
-    .summary = "gradient whose backward pass keeps only positive cotangents at rectifiers",
-    .citation = "Springenberg et al., Striving for Simplicity: The All Convolutional Net, ICLR workshop 2015",
-    .options = {target_option("logit"), signed_option(true), project_option()},
-    .needs = {"layers of a network"}};
+const MethodInfo kInfo{.name = "guided_backprop",
+                       .summary = "gradient whose backward pass keeps only positive cotangents at rectifiers",
+                       .citation = "Springenberg et al., Striving for Simplicity: The All Convolutional Net, ICLR workshop 2015",
+                       .options = {target_option("logit"), signed_option(true), project_option()},
+                       .needs = {"layers of a network"}};
 
 bool rectifies(const Operation& operation) {
   using Kind = op::Activation::Kind;
@@ -58,16 +56,18 @@ class GuidedBackprop final : public LayerExplainer {
   Projection projection_;
 };
 
-}  // namespace
+void add_to(Registry<Explainer>& registry) {
+  registry.add<GuidedBackprop>(kInfo);
+}
+
+}  // namespace holdfast::guided_backprop
+
+namespace holdfast {
 
 at::Tensor guided_gradient(const LayerValues& here, const at::Tensor& cotangent) {
   return walk_back(here, cotangent, [](const LayerStep& step) {
-    return step.pull(rectifies(step.node().operation) ? at::relu(step.cotangent()) : step.cotangent());
+    return step.pull(guided_backprop::rectifies(step.node().operation) ? at::relu(step.cotangent()) : step.cotangent());
   });
-}
-
-void add_guided_backprop(Registry<Explainer>& registry) {
-  registry.add<GuidedBackprop>(kGuidedBackpropInfo);
 }
 
 }  // namespace holdfast

@@ -4,16 +4,14 @@
 // is multiplied, so a group's effect appears at the level that is on.
 #include "gradient_sum.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
+#include "holdfast/explain/explainer.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::input_x_gradient {
 
-const MethodInfo kInputXGradientInfo{
-    .name = "input_x_gradient",
-    .summary = "gradient of the class's probability times the input",
-    .citation = "Shrikumar, Greenside, Shcherbina, Kundaje, Not Just a Black Box, arXiv:1605.01713, 2016",
-    .options = {target_option(), project_option()}};
+const MethodInfo kInfo{.name = "input_x_gradient",
+                       .summary = "gradient of the class's probability times the input",
+                       .citation = "Shrikumar, Greenside, Shcherbina, Kundaje, Not Just a Black Box, arXiv:1605.01713, 2016",
+                       .options = {target_option(), project_option()}};
 
 class AtTheInput final : public PointSet {
  public:
@@ -32,10 +30,8 @@ class InputXGradient final : public GradientSumExplainer {
   std::shared_ptr<const PointSet> points(const ExplainTask&) const override { return std::make_shared<AtTheInput>(); }
 };
 
-}  // namespace
-
-void add_input_x_gradient(Registry<Explainer>& registry) {
-  registry.add<InputXGradient>(kInputXGradientInfo);
+void add_to(Registry<Explainer>& registry) {
+  registry.add<InputXGradient>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::input_x_gradient

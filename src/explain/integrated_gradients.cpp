@@ -19,26 +19,24 @@
 #include "graph.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/batch_rows.h"
-#include "methods.h"
+#include "holdfast/explain/explainer.h"
 #include "quadrature.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::integrated_gradients {
 
-const MethodInfo kIntegratedGradientsInfo{
-    .name = "integrated_gradients",
-    .summary = "average gradient on the way from a baseline, times the difference to it",
-    .citation = "Sundararajan, Taly, Yan, Axiomatic Attribution for Deep Networks, ICML 2017",
-    .options = {{"steps", 50, at_least(1), "points on the way"},
-                {"rule", "right", one_of({"right", "left", "middle", "trapezoid", "gauss"}),
-                 "where they lie and what they weigh"},
-                baseline_option(),
-                blur_option(),
-                target_option(),
-                project_option(),
-                {"shortcut", "auto", one_of({"auto", "off"}),
-                 "auto: one gradient, exactly, for models that standardise their input and a zero baseline"}},
-    .notes = "Where one-hot groups are projected a zero baseline has 1/levels in each column of a group."};
+const MethodInfo kInfo{.name = "integrated_gradients",
+                       .summary = "average gradient on the way from a baseline, times the difference to it",
+                       .citation = "Sundararajan, Taly, Yan, Axiomatic Attribution for Deep Networks, ICML 2017",
+                       .options = {{"steps", 50, at_least(1), "points on the way"},
+                                   {"rule", "right", one_of({"right", "left", "middle", "trapezoid", "gauss"}),
+                                    "where they lie and what they weigh"},
+                                   baseline_option(),
+                                   blur_option(),
+                                   target_option(),
+                                   project_option(),
+                                   {"shortcut", "auto", one_of({"auto", "off"}),
+                                    "auto: one gradient, exactly, for models that standardise their input and a zero baseline"}},
+                       .notes = "Where one-hot groups are projected a zero baseline has 1/levels in each column of a group."};
 
 class Line final : public PointSet {
  public:
@@ -123,10 +121,8 @@ class IntegratedGradients final : public GradientSumExplainer {
   bool shortcut_;
 };
 
-}  // namespace
-
-void add_integrated_gradients(Registry<Explainer>& registry) {
-  registry.add<IntegratedGradients>(kIntegratedGradientsInfo);
+void add_to(Registry<Explainer>& registry) {
+  registry.add<IntegratedGradients>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::integrated_gradients

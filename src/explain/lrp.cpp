@@ -24,14 +24,13 @@
 #include "finish.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/explain/explainer.h"
 #include "layer_explainer.h"
 #include "lrp_fold.h"
-#include "methods.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::lrp {
 
-const MethodInfo kLrpInfo{
+const MethodInfo kInfo{
     .name = "lrp",
     .summary = "the class's logit handed back layer by layer in proportion to contributions",
     .citation =
@@ -243,10 +242,8 @@ class Lrp final : public LayerExplainer {
   Projection projection_;
 };
 
-}  // namespace
-
-void add_lrp(Registry<Explainer>& registry) {
-  registry.add<Lrp>(kLrpInfo);
+void add_to(Registry<Explainer>& registry) {
+  registry.add<Lrp>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::lrp

@@ -17,22 +17,20 @@
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/batch_rows.h"
-#include "methods.h"
+#include "holdfast/explain/explainer.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::occlusion {
 
-const MethodInfo kOcclusionInfo{
-    .name = "occlusion",
-    .summary = "fall of the class's probability when a window, a column or a one-hot group is replaced",
-    .citation = "Zeiler, Fergus, Visualizing and Understanding Convolutional Networks, ECCV 2014",
-    .options = {{"window", 4, at_least(1), "side of the square that is replaced, in pixels; images only"},
-                {"stride", 2, at_least(1), "pixels between windows; images only"},
-                baseline_option(),
-                blur_option(),
-                target_option(),
-                project_option()},
-    .notes = "Has no gradient: only attacks without gradients can move it."};
+const MethodInfo kInfo{.name = "occlusion",
+                       .summary = "fall of the class's probability when a window, a column or a one-hot group is replaced",
+                       .citation = "Zeiler, Fergus, Visualizing and Understanding Convolutional Networks, ECCV 2014",
+                       .options = {{"window", 4, at_least(1), "side of the square that is replaced, in pixels; images only"},
+                                   {"stride", 2, at_least(1), "pixels between windows; images only"},
+                                   baseline_option(),
+                                   blur_option(),
+                                   target_option(),
+                                   project_option()},
+                       .notes = "Has no gradient: only attacks without gradients can move it."};
 
 // The parts of a sample that are replaced, one at a time.
 class Parts {
@@ -237,10 +235,8 @@ class Occlusion final : public Explainer {
   Projection projection_;
 };
 
-}  // namespace
-
-void add_occlusion(Registry<Explainer>& registry) {
-  registry.add<Occlusion>(kOcclusionInfo);
+void add_to(Registry<Explainer>& registry) {
+  registry.add<Occlusion>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::occlusion

@@ -1,28 +1,21 @@
-#include "methods.h"
+// The list of explainers, one line each: the namespace of the explainer's file. `holdfast list` shows them in this order.
+#include "holdfast/core/method_list.h"
+#include "holdfast/explain/explainer.h"
 
 namespace holdfast {
-namespace {
 
-Registry<Explainer> builtin_explainers() {
-  Registry<Explainer> registry("explainer");
-  add_saliency(registry);
-  add_input_x_gradient(registry);
-  add_integrated_gradients(registry);
-  add_smooth_grad(registry);
-  add_gradient_shap(registry);
-  add_occlusion(registry);
-  add_deep_lift(registry);
-  add_lrp(registry);
-  add_guided_backprop(registry);
-  add_grad_cam(registry);
-  return registry;
-}
+#define HOLDFAST_EXPLAINERS(METHOD)       \
+  METHOD(Explainer, saliency)             \
+  METHOD(Explainer, input_x_gradient)     \
+  METHOD(Explainer, integrated_gradients) \
+  METHOD(Explainer, smooth_grad)          \
+  METHOD(Explainer, gradient_shap)        \
+  METHOD(Explainer, occlusion)            \
+  METHOD(Explainer, deep_lift)            \
+  METHOD(Explainer, lrp)                  \
+  METHOD(Explainer, guided_backprop)      \
+  METHOD(Explainer, grad_cam)
 
-}  // namespace
-
-const Registry<Explainer>& explainers() {
-  static const Registry<Explainer> registry = builtin_explainers();
-  return registry;
-}
+HOLDFAST_REGISTRY(Explainer, explainers, "explainer", HOLDFAST_EXPLAINERS)
 
 }  // namespace holdfast

@@ -8,16 +8,15 @@
 #include "graph.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/explain/explainer.h"
 #include "holdfast/explain/logit_cotangent.h"
-#include "methods.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::saliency {
 
-const MethodInfo kSaliencyInfo{.name = "saliency",
-                               .summary = "magnitude of the gradient of the class's probability by the input",
-                               .citation = "Simonyan, Vedaldi, Zisserman, Deep Inside Convolutional Networks, ICLR workshop 2014",
-                               .options = {target_option(), signed_option(false), project_option()}};
+const MethodInfo kInfo{.name = "saliency",
+                       .summary = "magnitude of the gradient of the class's probability by the input",
+                       .citation = "Simonyan, Vedaldi, Zisserman, Deep Inside Convolutional Networks, ICLR workshop 2014",
+                       .options = {target_option(), signed_option(false), project_option()}};
 
 class Saliency final : public Explainer {
  public:
@@ -82,10 +81,8 @@ class Saliency final : public Explainer {
   Projection projection_;
 };
 
-}  // namespace
-
-void add_saliency(Registry<Explainer>& registry) {
-  registry.add<Saliency>(kSaliencyInfo);
+void add_to(Registry<Explainer>& registry) {
+  registry.add<Saliency>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::saliency

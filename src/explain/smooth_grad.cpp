@@ -12,22 +12,20 @@
 // one-hot groups the noise is projected as the gradient is: noisy rows keep their groups' sums.
 #include "gradient_sum.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
+#include "holdfast/explain/explainer.h"
 #include "noise.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::smooth_grad {
 
-const MethodInfo kSmoothGradInfo{
-    .name = "smooth_grad",
-    .summary = "gradient of the class's probability averaged over noisy copies of the input",
-    .citation = "Smilkov, Thorat, Kim, Viegas, Wattenberg, SmoothGrad, arXiv:1706.03825, 2017",
-    .options = {{"samples", 50, at_least(1), "noisy copies"},
-                {"sigma", 0.1, at_least(0), "deviation of the noise, in the units of the inputs"},
-                {"kind", "mean", one_of({"mean", "squared", "variance"}), "what of the gradients is shown"},
-                target_option(),
-                signed_option(false),
-                project_option()}};
+const MethodInfo kInfo{.name = "smooth_grad",
+                       .summary = "gradient of the class's probability averaged over noisy copies of the input",
+                       .citation = "Smilkov, Thorat, Kim, Viegas, Wattenberg, SmoothGrad, arXiv:1706.03825, 2017",
+                       .options = {{"samples", 50, at_least(1), "noisy copies"},
+                                   {"sigma", 0.1, at_least(0), "deviation of the noise, in the units of the inputs"},
+                                   {"kind", "mean", one_of({"mean", "squared", "variance"}), "what of the gradients is shown"},
+                                   target_option(),
+                                   signed_option(false),
+                                   project_option()}};
 
 Summand parse_kind(const std::string& kind) {
   return kind == "mean" ? Summand::kGradient : kind == "squared" ? Summand::kSquare : Summand::kVariance;
@@ -68,10 +66,8 @@ class SmoothGrad final : public GradientSumExplainer {
   double sigma_;
 };
 
-}  // namespace
-
-void add_smooth_grad(Registry<Explainer>& registry) {
-  registry.add<SmoothGrad>(kSmoothGradInfo);
+void add_to(Registry<Explainer>& registry) {
+  registry.add<SmoothGrad>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::smooth_grad

@@ -24,13 +24,12 @@
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/measure/margin_bounds.h"
-#include "methods.h"
+#include "holdfast/measure/measure.h"
 #include "points.h"
 #include "smooth_measure.h"
 #include "swaps.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::certified_overlap {
 
 constexpr double kRoundingSlack = 1e-10;  // of the largest gradient in the ball: above the rounding of the sums
 
@@ -173,10 +172,8 @@ class CertifiedOverlap final : public Measure {
   bool project_;
 };
 
-}  // namespace
-
-void add_certified_overlap(Registry<Measure>& registry) {
+void add_to(Registry<Measure>& registry) {
   registry.add<CertifiedOverlap>(certified_overlap_info());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::certified_overlap

@@ -7,10 +7,9 @@
 #include <cmath>
 
 #include "faithfulness.h"
-#include "methods.h"
+#include "holdfast/measure/measure.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::comp_suff {
 
 const char* const kEraser = "DeYoung et al., ERASER: A Benchmark to Evaluate Rationalized NLP Models, ACL 2020";
 
@@ -45,13 +44,11 @@ class MeanChange final : public Faithfulness {
   bool higher_is_better_;
 };
 
-}  // namespace
-
-void add_comp_suff(Registry<Measure>& registry) {
+void add_to(Registry<Measure>& registry) {
   registry.add(kCompInfo,
                [](const Options& options) { return std::make_unique<MeanChange>(options, Faithfulness::Remove::kTop); });
   registry.add(kSuffInfo,
                [](const Options& options) { return std::make_unique<MeanChange>(options, Faithfulness::Remove::kAllButTop); });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::comp_suff

@@ -24,13 +24,12 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/measure/lanczos.h"
-#include "methods.h"
+#include "holdfast/measure/measure.h"
 #include "points.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::curvature {
 
-const MethodInfo kCurvatureInfo{
+const MethodInfo kInfo{
     .name = "curvature",
     .summary = "norm of the Hessian of the explained quantity by the input",
     .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
@@ -147,10 +146,8 @@ class Curvature final : public Measure {
   double tolerance_;
 };
 
-}  // namespace
-
-void add_curvature(Registry<Measure>& registry) {
-  registry.add<Curvature>(kCurvatureInfo);
+void add_to(Registry<Measure>& registry) {
+  registry.add<Curvature>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::curvature

@@ -7,10 +7,9 @@
 #include <fmt/core.h>
 
 #include "faithfulness.h"
-#include "methods.h"
+#include "holdfast/measure/measure.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::deletion_insertion {
 
 const char* const kRise = "Petsiuk, Das, Saenko, RISE: Randomized Input Sampling for Explanation of Black-box Models, BMVC 2018";
 
@@ -68,12 +67,10 @@ class Area final : public Faithfulness {
   bool curve_;
 };
 
-}  // namespace
-
-void add_deletion_insertion(Registry<Measure>& registry) {
+void add_to(Registry<Measure>& registry) {
   registry.add(kDeletionInfo, [](const Options& options) { return std::make_unique<Area>(options, Faithfulness::Remove::kTop); });
   registry.add(kInsertionInfo,
                [](const Options& options) { return std::make_unique<Area>(options, Faithfulness::Remove::kAllButTop); });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::deletion_insertion

@@ -6,15 +6,14 @@
 // changed when it is in at least half of the draws.
 
 #include "faithfulness.h"
-#include "methods.h"
+#include "holdfast/measure/measure.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::dffot {
 
-const MethodInfo kDffotInfo{.name = "dffot",
-                            .summary = "smallest fraction of the most important features whose removal flips the prediction",
-                            .citation = "Serrano, Smith, Is Attention Interpretable?, ACL 2019",
-                            .options = faithfulness_options({steps_option()})};
+const MethodInfo kInfo{.name = "dffot",
+                       .summary = "smallest fraction of the most important features whose removal flips the prediction",
+                       .citation = "Serrano, Smith, Is Attention Interpretable?, ACL 2019",
+                       .options = faithfulness_options({steps_option()})};
 
 class Dffot final : public Faithfulness {
  public:
@@ -47,10 +46,8 @@ class Dffot final : public Faithfulness {
   std::int64_t steps_;
 };
 
-}  // namespace
-
-void add_dffot(Registry<Measure>& registry) {
-  registry.add<Dffot>(kDffotInfo);
+void add_to(Registry<Measure>& registry) {
+  registry.add<Dffot>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::dffot

@@ -12,22 +12,20 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
+#include "holdfast/measure/measure.h"
 #include "stability.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::local_lipschitz {
 
-const MethodInfo kLocalLipschitzInfo{
-    .name = "local_lipschitz",
-    .summary = "largest change of the map for the distance of the inputs, at points around the sample",
-    .citation = "Alvarez-Melis, Jaakkola, On the Robustness of Interpretability Methods, ICML workshop 2018",
-    .options =
-        stability_options("gaussian", {{"norm", "l2", one_of({"l2", "l1", "linf"}), "of differences of maps"},
-                                       {"input_norm", "l2", one_of({"l2", "l1", "linf"}), "of differences of inputs"},
-                                       {"normalise", "none", one_of({"none", "max", "batch"}),
-                                        "maps as they are, divided by their largest magnitude, or by that of a whole batch"},
-                                       {"batch", 64, at_least(1), "samples of a batch; normalise=batch"}})};
+const MethodInfo kInfo{.name = "local_lipschitz",
+                       .summary = "largest change of the map for the distance of the inputs, at points around the sample",
+                       .citation = "Alvarez-Melis, Jaakkola, On the Robustness of Interpretability Methods, ICML workshop 2018",
+                       .options = stability_options(
+                           "gaussian", {{"norm", "l2", one_of({"l2", "l1", "linf"}), "of differences of maps"},
+                                        {"input_norm", "l2", one_of({"l2", "l1", "linf"}), "of differences of inputs"},
+                                        {"normalise", "none", one_of({"none", "max", "batch"}),
+                                         "maps as they are, divided by their largest magnitude, or by that of a whole batch"},
+                                        {"batch", 64, at_least(1), "samples of a batch; normalise=batch"}})};
 
 constexpr double kQuantusAdded = 1e-10;
 
@@ -101,10 +99,8 @@ class LocalLipschitz final : public Stability {
   std::int64_t batch_;
 };
 
-}  // namespace
-
-void add_local_lipschitz(Registry<Measure>& registry) {
-  registry.add<LocalLipschitz>(kLocalLipschitzInfo);
+void add_to(Registry<Measure>& registry) {
+  registry.add<LocalLipschitz>(kInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::local_lipschitz

@@ -14,12 +14,11 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
+#include "holdfast/measure/measure.h"
 #include "points.h"
 #include "smooth_measure.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::no_swap_radius {
 
 MethodInfo no_swap_radius_info() {
   MethodInfo info{.name = "no_swap_radius",
@@ -99,10 +98,8 @@ class NoSwapRadius final : public Measure {
   bool project_;
 };
 
-}  // namespace
-
-void add_no_swap_radius(Registry<Measure>& registry) {
+void add_to(Registry<Measure>& registry) {
   registry.add<NoSwapRadius>(no_swap_radius_info());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::no_swap_radius

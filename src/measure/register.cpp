@@ -1,29 +1,22 @@
-#include "methods.h"
+// The list of measures, one line each: the namespace of the measure's file. `holdfast list` shows them in this order.
+#include "holdfast/core/method_list.h"
+#include "holdfast/measure/measure.h"
 
 namespace holdfast {
-namespace {
 
-Registry<Measure> builtin_measures() {
-  Registry<Measure> registry("measure");
-  add_thickness(registry);
-  add_thickness_bounds(registry);
-  add_no_swap_radius(registry);
-  add_certified_overlap(registry);
-  add_curvature(registry);
-  add_dffot(registry);
-  add_comp_suff(registry);
-  add_deletion_insertion(registry);
-  add_sensitivity(registry);
-  add_local_lipschitz(registry);
-  add_relative_stability(registry);
-  return registry;
-}
+#define HOLDFAST_MEASURES(METHOD)       \
+  METHOD(Measure, thickness)            \
+  METHOD(Measure, thickness_bounds)     \
+  METHOD(Measure, no_swap_radius)       \
+  METHOD(Measure, certified_overlap)    \
+  METHOD(Measure, curvature)            \
+  METHOD(Measure, dffot)                \
+  METHOD(Measure, comp_suff)            \
+  METHOD(Measure, deletion_insertion)   \
+  METHOD(Measure, sensitivity_measures) \
+  METHOD(Measure, local_lipschitz)      \
+  METHOD(Measure, relative_stability)
 
-}  // namespace
-
-const Registry<Measure>& measures() {
-  static const Registry<Measure> registry = builtin_measures();
-  return registry;
-}
+HOLDFAST_REGISTRY(Measure, measures, "measure", HOLDFAST_MEASURES)
 
 }  // namespace holdfast

@@ -15,13 +15,12 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
+#include "holdfast/measure/measure.h"
 #include "relative_rows.h"
 #include "representation.h"
 #include "stability.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::relative_stability {
 
 const char* const kAgarwal = "Agarwal et al., Rethinking Stability for Attribution-based Explanations, 2022";
 
@@ -168,12 +167,10 @@ class RelativeRepresentationStability final : public RelativeStability {
   std::string layer_;
 };
 
-}  // namespace
-
-void add_relative_stability(Registry<Measure>& registry) {
+void add_to(Registry<Measure>& registry) {
   registry.add<RelativeInputStability>(kInputInfo);
   registry.add<RelativeOutputStability>(kOutputInfo);
   registry.add<RelativeRepresentationStability>(kRepresentationInfo);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::relative_stability

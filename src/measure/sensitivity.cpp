@@ -8,11 +8,10 @@
 // quantus=true: points with another prediction are taken in, and a sample with a zero map is infinite instead of undefined.
 
 #include "holdfast/core/torch.h"
-#include "methods.h"
+#include "holdfast/measure/measure.h"
 #include "stability.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::sensitivity_measures {
 
 const char* const kYeh = "Yeh et al., On the (In)fidelity and Sensitivity of Explanations, NeurIPS 2019";
 
@@ -40,12 +39,10 @@ class Sensitivity final : public Stability {
   double norm_;
 };
 
-}  // namespace
-
-void add_sensitivity(Registry<Measure>& registry) {
+void add_to(Registry<Measure>& registry) {
   registry.add(kMaxInfo, [](const Options& options) { return std::make_unique<Sensitivity>(options, Stability::Over::kMax); });
   registry.add(kAverageInfo,
                [](const Options& options) { return std::make_unique<Sensitivity>(options, Stability::Over::kMean); });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::sensitivity_measures

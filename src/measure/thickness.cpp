@@ -20,13 +20,12 @@
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
+#include "holdfast/measure/measure.h"
 #include "nan.h"
 #include "pair_choice.h"
 #include "points.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::thickness {
 
 MethodInfo thickness_info() {
   MethodInfo info{.name = "thickness",
@@ -223,10 +222,8 @@ class Thickness final : public Measure {
   std::int64_t endpoints_, points_;
 };
 
-}  // namespace
-
-void add_thickness(Registry<Measure>& registry) {
+void add_to(Registry<Measure>& registry) {
   registry.add<Thickness>(thickness_info());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::thickness

@@ -17,13 +17,12 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
-#include "methods.h"
+#include "holdfast/measure/measure.h"
 #include "nan.h"
 #include "points.h"
 #include "smooth_measure.h"
 
-namespace holdfast {
-namespace {
+namespace holdfast::thickness_bounds {
 
 MethodInfo thickness_bounds_info() {
   MethodInfo info{.name = "thickness_bounds",
@@ -131,10 +130,8 @@ class ThicknessBounds final : public Measure {
   bool project_;
 };
 
-}  // namespace
-
-void add_thickness_bounds(Registry<Measure>& registry) {
+void add_to(Registry<Measure>& registry) {
   registry.add<ThicknessBounds>(thickness_bounds_info());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::thickness_bounds

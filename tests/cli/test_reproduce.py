@@ -112,3 +112,24 @@ def test_committed_verdicts_are_those_of_the_experiments(paper):
     assert found
     assert sorted(map(str, ({key: verdict[key] for key in found[0]} for verdict in verdicts))) == sorted(map(str, found))
     assert all((folder / f"{path.stem}.manifest.json").exists() for path in kept)
+
+
+def test_the_table_of_the_docs_is_one_toml_file(holdfast, tmp_path):
+    docs = (ROOT / "docs" / "reproduce.md").read_text()
+    example = re.search(r"^    # my_table\.toml.*?(?=^`)", docs, re.S | re.M).group()
+    text = "\n".join(line[4:] for line in example.splitlines())
+    (tmp_path / "my_table.toml").write_text(text)
+    holdfast("reproduce", "my_table.toml", "--out", "run", "--results", "results")
+    found = results(tmp_path / "run")
+    if any("breast_cancer is left out" in note for note in found["notes"]):
+        pytest.skip("needs breast_cancer")
+    assert [row["keys"][1] for row in found["tables"][0]["rows"]] == ["Vanilla", "SP", "R2ET\\H"]
+    assert all(value["value"] is not None for row in found["tables"][0]["rows"] for value in row["values"])
+    assert [verdict["claim"] for verdict in found["verdicts"]] == ["mine"]
+    assert (tmp_path / "results" / "mine" / "breast_cancer.json").exists()
+
+    (tmp_path / "my_table.toml").write_text(text.replace("batch_size", "batchsize"))
+    holdfast.fails("reproduce", "my_table.toml", "--out", "other", saying="did you mean 'batch_size'?")
+    # Another file is another run.
+    (tmp_path / "my_table.toml").write_text(text.replace("epochs = [6", "epochs = [7"))
+    holdfast.fails("reproduce", "my_table.toml", "--out", "run", saying="holds another run")

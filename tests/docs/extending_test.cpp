@@ -4,6 +4,7 @@
 #include "holdfast/attack/attack.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
+#include "holdfast/measure/measure.h"
 #include "holdfast/train/objective.h"
 #include "support/small_models.h"
 
@@ -14,6 +15,7 @@ TEST(Extending, EveryExampleIsRegistered) {
   EXPECT_TRUE(metrics().contains("same_first"));
   EXPECT_TRUE(attacks().contains("nudge_one"));
   EXPECT_TRUE(explainers().contains("logit_gradient"));
+  EXPECT_TRUE(measures().contains("logit_margin"));
   EXPECT_TRUE(objectives().contains("gradient_penalty"));
   EXPECT_TRUE(architectures().contains("bottleneck"));
   EXPECT_TRUE(datasets().contains("rings"));

@@ -6,22 +6,16 @@
 
 #include "holdfast/core/rng.h"
 #include "holdfast/metric/metric.h"
+#include "support/method_calls.h"
 
 namespace holdfast {
 namespace {
 
-std::string method_of(const std::string& call) {
-  return call.substr(0, call.find('('));
-}
+using testing_support::method_of;
 
 // Each metric with its default options, but for k: the maps of this suite have 12 features.
 std::vector<std::string> metric_calls() {
-  std::vector<std::string> calls;
-  for (const MethodInfo* info : metrics().infos()) {
-    const bool has_k = std::ranges::any_of(info->options, [](const OptionSpec& option) { return option.name == "k"; });
-    calls.push_back(has_k ? info->name + "(k=4)" : info->name);
-  }
-  // Variants that take other code.
+  std::vector<std::string> calls = testing_support::calls_beside({}, metrics(), {{"k", "4"}});
   calls.push_back("lens_distance(k=2x5,w=0x2,alpha=0.2x0.8,form=u)");
   return calls;
 }

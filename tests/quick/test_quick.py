@@ -24,7 +24,7 @@ EXPERIMENTS = {
     "r2et/explainers": (["compas"], "COMPAS"),
     "r2et/gauge": (["compas"], None),
     "r2et/beyond": (["compas"], None),
-    "r2et/tradeoff": (["compas", "breast_cancer"], None),
+    "r2et/tradeoff": (["compas"], None),
     "lens/fig2": (["imagenet_samples"], None),
     "lens/fig8": (["mnist"], "mnist"),
     "lens/appendix": (["mnist"], "mnist"),

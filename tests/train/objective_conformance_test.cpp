@@ -4,6 +4,7 @@
 #include "holdfast/train/trainer.h"
 #include "objective_case.h"
 #include "support/errors.h"
+#include "support/method_calls.h"
 
 namespace holdfast {
 namespace {
@@ -51,11 +52,10 @@ const std::vector<Row>& variants() {
 // The variants, and every objective that has none with its default options, but for top_k: the samples have 12 features.
 std::vector<Row> rows() {
   std::vector<Row> all = variants();
-  for (const MethodInfo* info : objectives().infos()) {
-    const auto is_own = [&](const Row& row) { return parse_method_call(row.call).name == info->name; };
-    const bool has_top_k = std::ranges::any_of(info->options, [](const OptionSpec& option) { return option.name == "top_k"; });
-    if (std::ranges::none_of(variants(), is_own))
-      all.push_back({info->name + (has_top_k ? "(top_k=4)" : ""), "softplus", -1, -1});
+  std::vector<std::string> calls;
+  for (const Row& row : variants()) calls.push_back(row.call);
+  for (const std::string& call : testing_support::calls_beside(calls, objectives(), {{"top_k", "4"}})) {
+    all.push_back({call, "softplus", -1, -1});
   }
   return all;
 }
