@@ -18,7 +18,7 @@
 #include "holdfast/core/image.h"
 #include "holdfast/core/json.h"
 
-namespace holdfast {
+namespace holdfast::bench {
 namespace {
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -77,7 +77,7 @@ void run(int rounds, const std::string& list, const std::string& folder) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::bench
 
 int main(int count, char** arguments) {
   if (count < 3) {

@@ -17,7 +17,7 @@
 #include "holdfast/core/torch.h"
 #include "timing.h"
 
-namespace holdfast {
+namespace holdfast::bench {
 namespace {
 
 at::Tensor normal(at::IntArrayRef shape, std::uint64_t seed, double deviation) {
@@ -171,7 +171,7 @@ bool run(const Subject& subject) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::bench
 
 int main() {
   const holdfast::TileThread one_thread;

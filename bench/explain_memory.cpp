@@ -14,7 +14,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast {
+namespace holdfast::bench {
 namespace {
 
 double peak_gib() {
@@ -71,7 +71,7 @@ int run(const std::string& what, int steps, std::int64_t bound) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::bench
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "attribute";

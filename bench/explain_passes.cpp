@@ -16,7 +16,7 @@
 #include "holdfast/explain/explainer.h"
 #include "timing.h"
 
-namespace holdfast {
+namespace holdfast::bench {
 namespace {
 
 constexpr double kLimit = 1.05;
@@ -141,7 +141,7 @@ int run() {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::bench
 
 int main() {
   return holdfast::run();

@@ -20,7 +20,7 @@
 #include "holdfast/train/objective.h"
 #include "timing.h"
 
-namespace holdfast {
+namespace holdfast::bench {
 namespace {
 
 constexpr std::int64_t kImages = 50, kInnerSteps = 7, kInnerPoints = 5, kPoints = 10;
@@ -137,7 +137,7 @@ int run() {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::bench
 
 int main() {
   const holdfast::TileThread one_thread;

@@ -16,7 +16,7 @@
 #include "holdfast/measure/measure.h"
 #include "timing.h"
 
-namespace holdfast {
+namespace holdfast::bench {
 namespace {
 
 constexpr std::int64_t kSamples = 1000, kFeatures = 30, kHidden = 32, kTop = 8, kEndpoints = 64, kPoints = 16;
@@ -140,7 +140,7 @@ int run() {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::bench
 
 int main() {
   return holdfast::run();

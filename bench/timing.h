@@ -1,13 +1,16 @@
 // What every benchmark in C++ measures with.
 #pragma once
 
+#include "holdfast/core/stages.h"
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <functional>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::bench {
+using namespace experiment;
 
 // On the clock: for work on several threads.
 inline double wall_seconds(const std::function<void()>& work) {
@@ -33,4 +36,4 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::bench

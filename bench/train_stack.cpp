@@ -15,7 +15,7 @@
 #include "holdfast/train/train_many.h"
 #include "timing.h"
 
-namespace holdfast {
+namespace holdfast::bench {
 namespace {
 
 constexpr int kRounds = 5;
@@ -73,7 +73,7 @@ int run() {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::bench
 
 int main() {
   return holdfast::run();

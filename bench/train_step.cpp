@@ -18,7 +18,7 @@
 #include "holdfast/train/objective.h"
 #include "timing.h"
 
-namespace holdfast {
+namespace holdfast::bench {
 namespace {
 
 constexpr std::int64_t kFeatures = 28, kBatch = 256, kTop = 8;
@@ -125,7 +125,7 @@ bool run_all() {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::bench
 
 int main() {
   const holdfast::TileThread one_thread;

@@ -2,7 +2,7 @@
 
 #include "holdfast/core/clock.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 void WorkAccount::begin_component(std::string name) {
   close_component();
@@ -52,4 +52,4 @@ double ValueHistory::before_last_fifth(std::size_t sample, const WorkAccount& wo
   return value;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

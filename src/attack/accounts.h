@@ -8,7 +8,7 @@
 
 #include "holdfast/attack/attack.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // Gradient evaluations of every sample and, where an attack has components, of each of these. Samples that are done cost nothing.
 class WorkAccount {
@@ -57,4 +57,4 @@ class ValueHistory {
   std::int64_t records_ = 0, stride_ = 0;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -7,7 +7,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 // Rounding of float32 logits, relative to their size: what another batch size or precision may change.
@@ -94,4 +94,4 @@ void BatchReading::read_logits(const at::Tensor& logits) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -9,7 +9,7 @@
 
 #include "holdfast/attack/attack.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 class BatchReading {
  public:
@@ -49,4 +49,4 @@ double margin_of(const double* logits, std::int64_t classes, std::int64_t predic
 // A plain copy on the CPU; half-precision models are judged in single precision.
 at::Tensor on_cpu(const at::Tensor& tensor);
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

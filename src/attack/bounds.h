@@ -3,7 +3,7 @@
 #include "holdfast/attack/threat.h"
 #include "rows.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // A threat model for row arithmetic; keeps the memory of the frozen elements alive. The threat model outlives it.
 class HeldBounds {
@@ -30,4 +30,4 @@ inline rows::Shape rows_of(const at::Tensor& batch) {
   return {batch.size(0), batch.size(0) == 0 ? 0 : batch.numel() / batch.size(0)};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

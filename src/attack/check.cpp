@@ -5,7 +5,7 @@
 #include "holdfast/core/torch.h"
 #include "ledger.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 void check_task(const AttackTask& task) {
   task.explainer.check_task(explain_at(task, task.samples.inputs));
@@ -13,7 +13,7 @@ void check_task(const AttackTask& task) {
   const std::vector<std::int64_t> expected = task.samples.layout().sample_shape();
   const std::vector<std::int64_t> shape = task.samples.inputs.sizes().slice(1).vec();
   if (task.samples.inputs.numel() != task.samples.inputs.size(0) * task.samples.layout().inputs()) {
-    input_error("the samples have shape {}, the schema describes {}", to_string(shape), to_string(expected));
+    input_error("the samples have shape {}, the schema describes {}", holdfast::to_string(shape), holdfast::to_string(expected));
   }
   HOLDFAST_CHECK(task.samples.targets.numel() == task.samples.inputs.size(0) &&
                  task.samples.ids.numel() == task.samples.inputs.size(0));
@@ -36,4 +36,4 @@ std::int64_t top_count(const AttackTask& task, std::int64_t option, const std::s
   return count;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

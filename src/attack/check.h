@@ -4,7 +4,7 @@
 
 #include "holdfast/attack/attack.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // What every attack needs of its task; throws kUsage or kInput, before any work.
 void check_task(const AttackTask& task);
@@ -17,4 +17,4 @@ void check_differentiable(const AttackTask& task, const std::string& attack);
 // has none, or when the map has fewer features.
 std::int64_t top_count(const AttackTask& task, std::int64_t option, const std::string& attack, const char* option_name = "k");
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -4,7 +4,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 at::Tensor descend(const ThreatModel& threat, const at::Tensor& points, const at::Tensor& gradient, const at::Tensor& clean,
                    double step, StepNotes& notes) {
@@ -25,4 +25,4 @@ at::Tensor descend(const ThreatModel& threat, const at::Tensor& points, const at
   return next.to(points.device());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

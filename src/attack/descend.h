@@ -7,7 +7,7 @@
 
 #include "holdfast/attack/threat.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // threat.project(points - step * direction, clean), where the direction is the gradient scaled so that a step has length
 // `step` in the threat's norm, whatever the gradient's size:
@@ -23,4 +23,4 @@ struct StepNotes {
 at::Tensor descend(const ThreatModel& threat, const at::Tensor& points, const at::Tensor& gradient, const at::Tensor& clean,
                    double step, StepNotes& notes);
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

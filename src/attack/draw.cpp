@@ -9,7 +9,7 @@
 #include "holdfast/core/torch.h"
 #include "valid.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 double draw_element(Norm norm, RandomStream& stream) {
@@ -102,4 +102,4 @@ at::Tensor draw_signs(const at::Tensor& clean, const at::Tensor& ids, std::uint6
   return signs.view_as(clean).to(clean.options().requires_grad(false));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

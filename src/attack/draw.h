@@ -7,7 +7,7 @@
 
 #include "holdfast/attack/threat.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // Uniform in the ball of the free (not frozen) elements, or on its surface; then projected to the box:
 //     l2     a Gaussian direction; radius epsilon * u^(1/n)
@@ -21,4 +21,4 @@ at::Tensor draw_points(const ThreatModel& threat, const at::Tensor& clean, const
 // Each element -1 or 1, of the clean points' shape and type, from streams (seed, "signs", ids[b]).
 at::Tensor draw_signs(const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed);
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

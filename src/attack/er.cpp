@@ -25,7 +25,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/top_k.h"
 
-namespace holdfast::er {
+namespace holdfast::attack::er {
 
 const MethodInfo kInfo{
     .name = "er",
@@ -84,4 +84,4 @@ void add_to(Registry<Attack>& registry) {
   registry.add<Er>(kInfo);
 }
 
-}  // namespace holdfast::er
+}  // namespace holdfast::attack::er

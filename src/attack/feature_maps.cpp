@@ -2,7 +2,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 at::Tensor weigh_features(const Layout& layout, const at::Tensor& maps,
                           const std::function<void(std::span<const double> map, std::span<double> weights)>& weigh) {
@@ -32,4 +32,4 @@ at::Tensor per_row(const at::Tensor& numbers, std::int64_t dim) {
   return numbers.view(shape);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -9,7 +9,7 @@
 
 #include "holdfast/data/layout.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // Weights of the features of each row's folded map, [rows, features] in double on the CPU; `weigh(map, weights)` fills a row
 // that is zero.
@@ -23,4 +23,4 @@ at::Tensor spread_features(const Layout& layout, const at::Tensor& features, con
 // The same number of each row for all its elements: [rows] -> [rows, 1, ...], to be used with a tensor of rank `dim`.
 at::Tensor per_row(const at::Tensor& numbers, std::int64_t dim);
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -20,7 +20,7 @@
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 
 std::vector<std::unique_ptr<Component>> components() {
   std::vector<std::unique_ptr<Component>> all;
@@ -110,4 +110,4 @@ void add_to(Registry<Attack>& registry) {
   registry.add<Gauntlet>(kInfo);
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

@@ -11,7 +11,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 // Of epsilon: the distance of start=near, and of the first step of a cosine; of that step: the last.
@@ -101,4 +101,4 @@ AttackResult GradientAttack::run(const AttackTask& task) const {
   return ledger.finish();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -8,7 +8,7 @@
 #include "holdfast/attack/attack.h"
 #include "walk.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // Defaults that differ between attacks.
 struct WalkDefaults {
@@ -44,4 +44,4 @@ class GradientAttack : public Attack {
   double beta_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -9,7 +9,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/finite.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 std::string to_string(Select select) {
   return select == Select::kWorst ? "worst" : "last";
 }
@@ -292,4 +292,4 @@ void look_at_start(const AttackTask& task, Ledger& ledger, const std::string& at
   if (!attack.empty()) ledger.begin_component(attack);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -31,7 +31,7 @@
 #include "holdfast/attack/attack.h"
 #include "holdfast/metric/top_k.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // The task's explanation at other inputs.
 ExplainTask explain_at(const AttackTask& task, const at::Tensor& inputs);
@@ -138,4 +138,4 @@ class Ledger {
 // the component `attack`'s, unless that is empty.
 void look_at_start(const AttackTask& task, Ledger& ledger, const std::string& attack = {});
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -17,7 +17,7 @@
 #include "published.h"
 #include "share_inside.h"
 
-namespace holdfast::lens_attack {
+namespace holdfast::attack::lens_attack {
 
 const MethodInfo kInfo{.name = "lens",
                        .summary = "gradient attack that lowers the share of the neighbourhood of the clean top t features",
@@ -58,4 +58,4 @@ void add_to(Registry<Attack>& registry) {
   registry.add<Lens>(kInfo);
 }
 
-}  // namespace holdfast::lens_attack
+}  // namespace holdfast::attack::lens_attack

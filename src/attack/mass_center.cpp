@@ -14,7 +14,7 @@
 #include "holdfast/core/torch.h"
 #include "published.h"
 
-namespace holdfast::mass_center {
+namespace holdfast::attack::mass_center {
 
 const MethodInfo kInfo{.name = "mass_center",
                        .summary = "gradient attack that pushes the map's centre of mass away",
@@ -77,4 +77,4 @@ void add_to(Registry<Attack>& registry) {
   registry.add<MassCenter>(kInfo);
 }
 
-}  // namespace holdfast::mass_center
+}  // namespace holdfast::attack::mass_center

@@ -5,7 +5,7 @@
 
 #include "holdfast/core/error.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 // What counts as zero, relative to the largest inner product.
@@ -146,4 +146,4 @@ std::vector<double> min_norm_weights(std::span<const double> products, std::size
   return m == 2 ? of_two(products) : Wolfe(products, m).run();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

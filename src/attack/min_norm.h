@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // `products`: m x m, element q * m + r the inner product of vectors q and r. Gives a_0 .. a_{m-1}. Finite products only.
 std::vector<double> min_norm_weights(std::span<const double> products, std::size_t m);
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

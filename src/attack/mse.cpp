@@ -13,7 +13,7 @@
 #include "holdfast/attack/attack.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast::mse {
+namespace holdfast::attack::mse {
 
 const MethodInfo kInfo{
     .name = "mse",
@@ -68,4 +68,4 @@ void add_to(Registry<Attack>& registry) {
   registry.add<Mse>(kInfo);
 }
 
-}  // namespace holdfast::mse
+}  // namespace holdfast::attack::mse

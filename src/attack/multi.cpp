@@ -20,7 +20,7 @@
 #include "holdfast/metric/top_k.h"
 #include "min_norm.h"
 
-namespace holdfast::multi {
+namespace holdfast::attack::multi {
 
 const MethodInfo kInfo{
     .name = "multi",
@@ -122,4 +122,4 @@ void add_to(Registry<Attack>& registry) {
   registry.add<Multi>(kInfo);
 }
 
-}  // namespace holdfast::multi
+}  // namespace holdfast::attack::multi

@@ -2,7 +2,7 @@
 
 #include "holdfast/core/method.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 Norm parse_norm(const std::string& text) {
   if (text == "l2") return Norm::kL2;
@@ -23,4 +23,4 @@ std::string to_string(Norm norm) {
   return {};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 template <class Value>
@@ -108,4 +108,4 @@ std::vector<std::string> outcome_texts(const SampleOutcome& outcome) {
   return texts;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

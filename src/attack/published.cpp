@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // Kamath et al., "Rethinking Robustness of Model Attributions", AAAI 2024, and the code it builds on.
 std::vector<Preset> lens_presets(bool with_t, const std::vector<std::pair<std::string, OptionValue>>& more) {
@@ -29,4 +29,4 @@ std::vector<Preset> lens_presets(bool with_t, const std::vector<std::pair<std::s
   return presets;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

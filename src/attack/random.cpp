@@ -11,7 +11,7 @@
 #include "holdfast/core/torch.h"
 #include "ledger.h"
 
-namespace holdfast::random {
+namespace holdfast::attack::random {
 
 const MethodInfo kInfo{
     .name = "random",
@@ -57,4 +57,4 @@ void add_to(Registry<Attack>& registry) {
   registry.add<Random>(kInfo);
 }
 
-}  // namespace holdfast::random
+}  // namespace holdfast::attack::random

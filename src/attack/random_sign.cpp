@@ -16,7 +16,7 @@
 #include "published.h"
 #include "walk.h"
 
-namespace holdfast::random_sign {
+namespace holdfast::attack::random_sign {
 
 const MethodInfo kInfo{
     .name = "random_sign",
@@ -75,4 +75,4 @@ void add_to(Registry<Attack>& registry) {
   registry.add<RandomSign>(kInfo);
 }
 
-}  // namespace holdfast::random_sign
+}  // namespace holdfast::attack::random_sign

@@ -2,7 +2,7 @@
 #include "holdfast/attack/attack.h"
 #include "holdfast/core/method_list.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 #define HOLDFAST_ATTACKS(METHOD) \
   METHOD(Attack, random)         \
@@ -18,4 +18,4 @@ namespace holdfast {
 
 HOLDFAST_REGISTRY(Attack, attacks, "attack", HOLDFAST_ATTACKS)
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-namespace holdfast::rows {
+namespace holdfast::attack::rows {
 namespace {
 
 // Two numbers at a time, which every x86-64 and ARM processor takes at once.
@@ -254,4 +254,4 @@ template void project(const Bounds&, Shape, const double*, double*, char*);
 template void step(Norm, Shape, const float*, const float*, double, float*, char*, char*);
 template void step(Norm, Shape, const double*, const double*, double, double*, char*, char*);
 
-}  // namespace holdfast::rows
+}  // namespace holdfast::attack::rows

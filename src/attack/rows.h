@@ -10,7 +10,7 @@
 #include "holdfast/attack/norm.h"
 #include "holdfast/attack/valid_rows.h"
 
-namespace holdfast::rows {
+namespace holdfast::attack::rows {
 
 // A ThreatModel without tensors.
 struct Bounds {
@@ -45,4 +45,4 @@ template <class Number>
 void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double step, Number* next, char* broken = nullptr,
           char* without_gradient = nullptr);
 
-}  // namespace holdfast::rows
+}  // namespace holdfast::attack::rows

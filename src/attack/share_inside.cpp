@@ -5,7 +5,7 @@
 #include "feature_maps.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 class ShareInside final : public Descent {
@@ -35,4 +35,4 @@ std::unique_ptr<Descent> share_inside(at::Tensor mask, bool raise) {
   return std::make_unique<ShareInside>(std::move(mask), raise);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -16,7 +16,7 @@
 #include "published.h"
 #include "share_inside.h"
 
-namespace holdfast::target {
+namespace holdfast::attack::target {
 
 const MethodInfo kInfo{
     .name = "target",
@@ -91,4 +91,4 @@ void add_to(Registry<Attack>& registry) {
   registry.add<Target>(kInfo);
 }
 
-}  // namespace holdfast::target
+}  // namespace holdfast::attack::target

@@ -10,7 +10,7 @@
 #include "holdfast/core/torch.h"
 #include "valid.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 // Elements that the schema freezes, and those of a side that stays; undefined when there are none.
@@ -238,4 +238,4 @@ Json to_json(const ThreatModel& threat) {
   return json;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -16,7 +16,7 @@
 #include "published.h"
 #include "share_inside.h"
 
-namespace holdfast::top_t {
+namespace holdfast::attack::top_t {
 
 const MethodInfo kInfo{.name = "top_t",
                        .summary = "gradient attack that lowers the share of the clean top t features",
@@ -51,4 +51,4 @@ void add_to(Registry<Attack>& registry) {
   registry.add<TopT>(kInfo);
 }
 
-}  // namespace holdfast::top_t
+}  // namespace holdfast::attack::top_t

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-namespace holdfast::rows {
+namespace holdfast::attack::rows {
 namespace {
 
 // Positions on a grid are found to this share of a step: values were rounded to float when they were encoded.
@@ -206,4 +206,4 @@ template double switch_cost(const Budget&, const std::vector<std::int64_t>&, std
 template void round_to_valid(const Bounds&, Shape, const float*, float*);
 template void round_to_valid(const Bounds&, Shape, const double*, double*);
 
-}  // namespace holdfast::rows
+}  // namespace holdfast::attack::rows

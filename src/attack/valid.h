@@ -8,7 +8,7 @@
 #include "holdfast/core/rng.h"
 #include "rows.h"
 
-namespace holdfast::rows {
+namespace holdfast::attack::rows {
 
 // ThreatModel::admit, in place; bounds.valid is set.
 template <class Number>
@@ -73,4 +73,4 @@ void draw_valid(const Bounds& bounds, std::int64_t n, const Number* clean, Rando
   }
 }
 
-}  // namespace holdfast::rows
+}  // namespace holdfast::attack::rows

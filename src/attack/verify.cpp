@@ -8,7 +8,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 // What rounding may add to a change of a probability.
@@ -164,4 +164,4 @@ Verification verify(const Model& model, const ThreatModel& threat, const at::Ten
   return result;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -11,7 +11,7 @@
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 at::Tensor rows_at(const at::Tensor& tensor, const at::Tensor& rows) {
@@ -255,4 +255,4 @@ void walk(const AttackTask& task, Ledger& ledger, Descent& descent, const WalkRu
   Walk(task, ledger, descent, rules, std::move(walkers)).run(std::move(here));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

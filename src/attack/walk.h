@@ -14,7 +14,7 @@
 #include "holdfast/attack/attack.h"
 #include "ledger.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // What a walk goes down. Samples do not mix.
 class Descent {
@@ -68,4 +68,4 @@ struct Walkers {
 void walk(const AttackTask& task, Ledger& ledger, Descent& descent, const WalkRules& rules, Walkers walkers,
           std::unique_ptr<Linearization> here = nullptr);
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

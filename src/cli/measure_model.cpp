@@ -177,7 +177,7 @@ void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_f
                {"explainer", explainer->name()},
                {"measures", Json::array()}};
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    results["measures"].push_back(to_json(*chosen[i], measured[i], task.seed));
+    results["measures"].push_back(experiment::to_json(*chosen[i], measured[i], task.seed));
     if (!comparisons.empty()) results["measures"].back()["comparison"] = to_json(comparisons[i]);
   }
   std::fputs(dump_json(results).c_str(), stdout);

@@ -131,9 +131,10 @@ bool needs_quotes(std::string_view field, bool alone) {
 }  // namespace
 
 std::size_t CsvTable::column(const std::string& name, const std::string& where) const {
-  const auto found = places.find(name);
-  if (found == places.end()) input_error("{}: no column '{}'{}", where, name, suggestion(name, names));
-  return found->second;
+  if (const auto known = places.find(name); known != places.end()) return known->second;
+  const auto found = std::find(names.begin(), names.end(), name);  // of tables whose names were set by hand
+  if (found == names.end()) input_error("{}: no column '{}'{}", where, name, suggestion(name, names));
+  return static_cast<std::size_t>(found - names.begin());
 }
 
 CsvTable parse_csv(std::string_view text, const CsvOptions& options, const std::string& where) {

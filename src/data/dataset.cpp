@@ -6,7 +6,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 at::Tensor rows_of(const at::Tensor& tensor, const std::vector<std::int64_t>& rows) {
@@ -100,4 +100,4 @@ Dataset load_dataset(const std::string& call, const LoadContext& context) {
   return dataset;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -9,7 +9,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/words.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 // Keeps every product below exact in 64 bits whatever a file claims; no sample comes near it.
@@ -173,4 +173,4 @@ void fold_into(const Layout& layout, std::span<const double> map, std::span<doub
   fold_values(layout, map, folded);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -2,7 +2,7 @@
 #include "holdfast/core/method_list.h"
 #include "holdfast/data/dataset.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 #define HOLDFAST_DATASETS(METHOD)         \
   METHOD(DatasetLoader, adult)            \
@@ -25,4 +25,4 @@ namespace holdfast {
 
 HOLDFAST_REGISTRY(DatasetLoader, datasets, "dataset", HOLDFAST_DATASETS)
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -4,7 +4,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 // Applies `change` to every tensor that has one row a sample.
@@ -62,4 +62,4 @@ at::Tensor background_rows(const Dataset& dataset) {
   return finite.numel() > 0 ? inputs.index_select(0, finite) : at::Tensor();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

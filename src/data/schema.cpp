@@ -9,7 +9,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/method.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 // A JSON object being read: knows its own place for messages ("s.json: features[2]") and refuses keys it does not know.
@@ -289,4 +289,4 @@ Schema read_schema(const std::string& path) {
   return schema_from_json(read_json(path), path);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -8,7 +8,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/rng.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 using Positions = std::vector<std::int64_t>;
@@ -123,4 +123,4 @@ Split fold_split(std::span<const std::int64_t> labels, std::uint64_t seed, std::
   return split;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

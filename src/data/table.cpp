@@ -10,7 +10,7 @@
 
 #include "holdfast/core/error.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 std::optional<double> parse_finite(std::string_view text) {
@@ -185,4 +185,4 @@ EncodedTable encode(const Table& table, const Encoding& encoding, std::span<cons
   return Encoder(table, encoding, training_rows).finish();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

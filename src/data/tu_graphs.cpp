@@ -7,7 +7,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 std::int64_t whole(const std::string& text, const std::string& path, std::int64_t line) {
@@ -89,4 +89,4 @@ std::map<std::int64_t, std::string> read_tu_node_names(const std::string& readme
   return names;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

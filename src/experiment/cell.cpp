@@ -13,7 +13,7 @@
 #include "model_tiles.h"
 #include "samples.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 constexpr const char* kOutcomes = "samples";  // key of the per-sample outcomes in a tile's metadata
@@ -228,4 +228,4 @@ MapBatch fold_maps(const at::Tensor& maps, const Schema& schema) {
   return batch;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

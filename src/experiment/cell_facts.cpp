@@ -6,7 +6,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/words.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 // An ensemble has converged when its late gain is at most this share of the metric's range.
@@ -91,4 +91,4 @@ Json to_json(const Verification& verified) {
           {"in_double", verified.in_double}};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

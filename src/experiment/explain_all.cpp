@@ -4,7 +4,7 @@
 #include "holdfast/explain/finite.h"
 #include "model_tiles.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 ExplainedBatch explain_tile(const Explainer& explainer, const ExplainTask& task, const Tile& tile) {
@@ -91,4 +91,4 @@ at::Tensor scaled_maps(const at::Tensor& maps, const at::Tensor& log_scale) {
   return maps * log_scale.to(maps.scalar_type()).exp().view(one_a_sample);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

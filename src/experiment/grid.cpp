@@ -10,7 +10,7 @@
 #include "holdfast/experiment/run_folder.h"
 #include "samples.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 constexpr std::int64_t kMostPoints = 300, kFewestPoints = 10;
@@ -190,4 +190,4 @@ std::vector<MeasureCell> make_measure_cells(const Subject& subject, const Trial&
   return cells;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -8,7 +8,7 @@
 
 #include "holdfast/core/words.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 constexpr Judgement kHolds = Judgement::kHolds, kInPart = Judgement::kHoldsInPart, kFails = Judgement::kDoesNotHold,
@@ -175,4 +175,4 @@ Verdict all_above(double limit, const std::string& claim, const std::string& say
       tally.share(), seeds);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

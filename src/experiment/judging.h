@@ -8,7 +8,7 @@
 
 #include "holdfast/experiment/reproduce.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 bool surely_above(const Value& value, double limit);
 bool surely_below(const Value& value, double limit);
@@ -68,4 +68,4 @@ std::string outcome_above(const std::vector<Case>& cases, double limit);
 Verdict all_above(double limit, const std::string& claim, const std::string& says, const std::string& what,
                   const std::vector<Case>& cases, const std::string& also, std::int64_t seeds);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -5,7 +5,7 @@
 #include "holdfast/core/torch.h"
 #include "model_tiles.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 MeasureTask part_of(const MeasureTask& task, const Tile& tile) {
@@ -85,4 +85,4 @@ Json to_json(const Measure& measure, const Measurement& measured, std::uint64_t 
           {"parts", parts}};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -8,7 +8,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 at::TensorOptions numbers_of(const Model& model) {
@@ -121,4 +121,4 @@ void check_among_extremes(const Model& model, const at::Tensor& batch, const at:
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -8,7 +8,7 @@
 #include "holdfast/core/tiles.h"
 #include "holdfast/experiment/explain_all.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 // Side by side only when the model allows it; a device runs one tile at a time.
 int threads_for(const Model& model, int threads);
@@ -40,4 +40,4 @@ void check_among_extremes(const Model& model, const at::Tensor& batch, const at:
 // Compares logits that are there already: a sample's own, [classes], by itself and among others.
 void check_same_logits(const Model& model, const at::Tensor& alone, const at::Tensor& among_others);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -4,7 +4,7 @@
 #include "holdfast/core/files.h"
 #include "paper/run.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 // The experiments of both papers: one for each TOML file that their paper.toml names.
@@ -107,4 +107,4 @@ std::vector<std::string> experiments_of(const std::string& text) {
   return names;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

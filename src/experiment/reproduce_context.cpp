@@ -21,7 +21,7 @@
 #include "holdfast/experiment/run_folder.h"
 #include "reproduce_shared.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 std::string hashed(const std::string& key) {
@@ -188,4 +188,4 @@ Json ExperimentContext::facts() const {
           {"cells", {{"computed", computed_}, {"kept", cells_kept_}}}};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

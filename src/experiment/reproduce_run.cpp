@@ -13,7 +13,7 @@
 #include "holdfast/experiment/reproduce.h"
 #include "holdfast/experiment/run_folder.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 Json table_json(const ResultTable& table) {
@@ -184,4 +184,4 @@ void keep_results(const std::string& run, const std::string& folder) {
   write_json(place + "/verdicts.json", collected_verdicts(place));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

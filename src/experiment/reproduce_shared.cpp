@@ -8,7 +8,7 @@
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/tiles.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 void for_each_shared(std::int64_t count, int threads, const std::function<bool(std::int64_t)>& done) {
   std::mutex mutex;
@@ -26,4 +26,4 @@ void for_each_shared(std::int64_t count, int threads, const std::function<bool(s
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

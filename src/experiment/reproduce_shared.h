@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <functional>
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 // `done(i)` does piece i, or returns false where another run is at it: such pieces are tried again until they are done.
 void for_each_shared(std::int64_t count, int threads, const std::function<bool(std::int64_t)>& done);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

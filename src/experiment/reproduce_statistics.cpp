@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 // Student's 97.5 % quantile by degrees of freedom, from 1; the normal's beyond the table.
@@ -94,4 +94,4 @@ Value share(Value value) {
   return value;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

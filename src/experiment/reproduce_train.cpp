@@ -21,7 +21,7 @@
 #include "holdfast/train/train_many.h"
 #include "reproduce_shared.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 using Stack = std::vector<std::size_t>;  // positions of trainings that are made together
@@ -172,4 +172,4 @@ void ExperimentContext::train_missing(const Dataset& dataset, const std::vector<
                   [&](std::int64_t i) { return trained(groups[static_cast<std::size_t>(i)]); });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

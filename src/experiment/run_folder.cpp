@@ -14,7 +14,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/version.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 std::string plan_path(const std::string& folder) {
@@ -196,4 +196,4 @@ std::string utc_now() {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -2,7 +2,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 std::vector<std::int64_t> to_vector(const at::Tensor& tensor) {
   if (!tensor.defined()) return {};
@@ -14,4 +14,4 @@ at::Tensor confidence(const at::Tensor& logits, const at::Tensor& classes) {
   return at::softmax(logits.to(at::kDouble), 1).gather(1, classes.unsqueeze(1)).squeeze(1).contiguous();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 // Empty for an undefined tensor.
 std::vector<std::int64_t> to_vector(const at::Tensor& tensor);
@@ -14,4 +14,4 @@ std::vector<std::int64_t> to_vector(const at::Tensor& tensor);
 // Probability of the class, [B] double.
 at::Tensor confidence(const at::Tensor& logits, const at::Tensor& classes);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

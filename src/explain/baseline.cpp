@@ -6,7 +6,7 @@
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 // Row i holds the weights of a blurred line's pixel i.
@@ -105,4 +105,4 @@ void check_background(const ExplainTask& task, const std::string& what) {
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -14,7 +14,7 @@
 #include "holdfast/explain/blur.h"
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 OptionSpec baseline_option();
 OptionSpec blur_option();
@@ -51,4 +51,4 @@ class BaselineOption {
 // Throws kUsage when the task has no background, kInput when its rows have another shape. `what` needs it.
 void check_background(const ExplainTask& task, const std::string& what);
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -6,7 +6,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 // What a pass holds at its peak, in activations of the forward pass: a gradient pass keeps nearly all of them and makes their
@@ -70,4 +70,4 @@ std::int64_t even_part(std::int64_t count, std::int64_t most) {
   return (count + parts - 1) / parts;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

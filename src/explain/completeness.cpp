@@ -2,7 +2,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 at::Tensor explained_value(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity) {
   const at::Tensor rows = logits.detach().to(at::kDouble).expand({targets.size(0), -1});
@@ -18,4 +18,4 @@ at::Tensor completeness_delta(const Explanation& explanation, const at::Tensor& 
   return sum - explained_value(explanation.logits, targets, quantity) + explained_value(baseline_logits, targets, quantity);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

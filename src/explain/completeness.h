@@ -6,7 +6,7 @@
 #include "holdfast/explain/explainer.h"
 #include "holdfast/explain/logit_cotangent.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 // [B] double: p_c, the logit or -log p_c.
 at::Tensor explained_value(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity);
@@ -16,4 +16,4 @@ at::Tensor explained_value(const at::Tensor& logits, const at::Tensor& targets, 
 at::Tensor completeness_delta(const Explanation& explanation, const at::Tensor& baseline_logits, const at::Tensor& targets,
                               ExplainedQuantity quantity);
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -16,7 +16,7 @@
 #include "holdfast/explain/explainer.h"
 #include "layer_explainer.h"
 
-namespace holdfast::deep_lift {
+namespace holdfast::explain::deep_lift {
 
 const MethodInfo kInfo{
     .name = "deep_lift",
@@ -70,4 +70,4 @@ void add_to(Registry<Explainer>& registry) {
   registry.add<DeepLift>(kInfo);
 }
 
-}  // namespace holdfast::deep_lift
+}  // namespace holdfast::explain::deep_lift

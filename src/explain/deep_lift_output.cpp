@@ -6,7 +6,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 // log((exp(a) - exp(b)) / (a - b)) = (a + b) / 2 + log(sinh(t) / t), t = |a - b| / 2, without overflow and smooth at a = b.
@@ -47,4 +47,4 @@ LogitCotangent rescaled_cotangent(const at::Tensor& logits, const at::Tensor& re
   return {probability ? -balanced : balanced, log_scale.squeeze(1)};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -15,10 +15,10 @@
 
 #include "holdfast/explain/logit_cotangent.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 // Multipliers of the logits [B, classes]; `reference` [B or 1, classes] are the logits at the baseline.
 LogitCotangent rescaled_cotangent(const at::Tensor& logits, const at::Tensor& reference, const at::Tensor& targets,
                                   ExplainedQuantity quantity);
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

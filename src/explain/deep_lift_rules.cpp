@@ -7,7 +7,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
@@ -138,4 +138,4 @@ std::vector<at::Tensor> rescale(const LayerStep& step, const LayerValues& refere
   return std::visit(Rescale{step, reference}, step.node().operation);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

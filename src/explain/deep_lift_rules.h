@@ -22,9 +22,9 @@
 
 #include "layer_walk.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 // `reference` is a run of the same network with as many rows as the step's, or with those of one sample for all.
 std::vector<at::Tensor> rescale(const LayerStep& step, const LayerValues& reference);
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

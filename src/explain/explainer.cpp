@@ -4,7 +4,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 std::unique_ptr<Linearization> Explainer::linearize(const ExplainTask& task) const {
   if (!task.model.capabilities().double_backward) usage_error("{}: the model cannot be differentiated twice", name());
@@ -30,4 +30,4 @@ at::Tensor predicted_class(const at::Tensor& logits) {
   return logits.argmax(1);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

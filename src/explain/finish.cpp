@@ -3,7 +3,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 OptionSpec target_option(const char* fallback) {
   return {"target", fallback, one_of({"probability", "logit", "ce"}),
@@ -40,4 +40,4 @@ at::Tensor Projection::gauge_share(const at::Tensor& gradient, const ExplainTask
   return removed.square().sum(1) / all.square().sum(1).clamp_min(std::numeric_limits<double>::min());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

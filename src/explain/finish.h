@@ -9,7 +9,7 @@
 #include "holdfast/explain/explainer.h"
 #include "holdfast/explain/logit_cotangent.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 OptionSpec target_option(const char* fallback = "probability");
 OptionSpec signed_option(bool fallback);
@@ -33,4 +33,4 @@ class Projection {
   std::string mode_, name_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

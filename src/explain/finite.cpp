@@ -6,7 +6,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 // Id of the first row with an element that is not finite.
@@ -28,4 +28,4 @@ void check_finite(const Explanation& explanation, const at::Tensor& sample_ids, 
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -6,7 +6,7 @@
 #include "holdfast/core/torch.h"
 #include "softmax_rows.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -77,4 +77,4 @@ LogitCotangent fused_logit_cotangent(const at::Tensor& logits, const at::Tensor&
   return {Cotangent::apply(logits, classes, parts, quantity), parts.log_scale};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

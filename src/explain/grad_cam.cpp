@@ -15,7 +15,7 @@
 #include "holdfast/explain/explainer.h"
 #include "layer_explainer.h"
 
-namespace holdfast::grad_cam {
+namespace holdfast::explain::grad_cam {
 
 const MethodInfo kInfo{
     .name = "grad_cam",
@@ -101,4 +101,4 @@ void add_to(Registry<Explainer>& registry) {
   registry.add<GradCam>(kInfo);
 }
 
-}  // namespace holdfast::grad_cam
+}  // namespace holdfast::explain::grad_cam

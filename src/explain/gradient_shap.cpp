@@ -14,7 +14,7 @@
 #include "holdfast/explain/explainer.h"
 #include "noise.h"
 
-namespace holdfast::gradient_shap {
+namespace holdfast::explain::gradient_shap {
 
 const MethodInfo kInfo{.name = "gradient_shap",
                        .summary = "gradients between random rows of the data and the input, times their difference",
@@ -90,4 +90,4 @@ void add_to(Registry<Explainer>& registry) {
   registry.add<GradientShap>(kInfo);
 }
 
-}  // namespace holdfast::gradient_shap
+}  // namespace holdfast::explain::gradient_shap

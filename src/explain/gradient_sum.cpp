@@ -10,7 +10,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/batch_rows.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 // Points first .. first + count - 1 of the samples sample .. sample + samples - 1.
@@ -328,4 +328,4 @@ at::Tensor GradientSum::differentiable(const ExplainTask& task, const PointSet& 
   return maps * beside((traced.scale * power(summand)).exp(), maps.dim());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -20,7 +20,7 @@
 #include "holdfast/explain/explainer.h"
 #include "holdfast/explain/logit_cotangent.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 struct SummedPoints {
   at::Tensor at;          // [points, samples, sample...]
@@ -82,4 +82,4 @@ class GradientSumExplainer : public Explainer {
   GradientSum sum_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -2,7 +2,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 GradientSumExplainer::GradientSumExplainer(const Options& options, Summand summand, bool magnitudes)
     : Explainer(options.canonical()),
@@ -35,4 +35,4 @@ at::Tensor GradientSumExplainer::differentiable(const ExplainTask& task) const {
   return sum_.differentiable(task, *points(task));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -1,7 +1,7 @@
 #include "graph.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 class HeldGraph final : public Linearization {
@@ -37,4 +37,4 @@ std::unique_ptr<Linearization> hold_graph(at::Tensor inputs, at::Tensor maps, at
   return std::make_unique<HeldGraph>(std::move(inputs), std::move(maps), std::move(log_scale), std::move(logits));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -7,7 +7,7 @@
 
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 // The logits under the task's rule, differentiable by `inputs`.
 at::Tensor task_logits(const ExplainTask& task, const at::Tensor& inputs);
@@ -20,4 +20,4 @@ at::Tensor input_gradient(const at::Tensor& outputs, const at::Tensor& inputs, c
 // A linearization that holds `maps` with their graph back to `inputs`.
 std::unique_ptr<Linearization> hold_graph(at::Tensor inputs, at::Tensor maps, at::Tensor log_scale, at::Tensor logits);
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -11,7 +11,7 @@
 #include "holdfast/explain/explainer.h"
 #include "layer_explainer.h"
 
-namespace holdfast::guided_backprop {
+namespace holdfast::explain::guided_backprop {
 
 const MethodInfo kInfo{.name = "guided_backprop",
                        .summary = "gradient whose backward pass keeps only positive cotangents at rectifiers",
@@ -60,9 +60,9 @@ void add_to(Registry<Explainer>& registry) {
   registry.add<GuidedBackprop>(kInfo);
 }
 
-}  // namespace holdfast::guided_backprop
+}  // namespace holdfast::explain::guided_backprop
 
-namespace holdfast {
+namespace holdfast::explain {
 
 at::Tensor guided_gradient(const LayerValues& here, const at::Tensor& cotangent) {
   return walk_back(here, cotangent, [](const LayerStep& step) {
@@ -70,4 +70,4 @@ at::Tensor guided_gradient(const LayerValues& here, const at::Tensor& cotangent)
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -5,9 +5,9 @@
 
 #include "layer_walk.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 // The input's guided cotangent, given the logits'.
 at::Tensor guided_gradient(const LayerValues& here, const at::Tensor& cotangent);
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

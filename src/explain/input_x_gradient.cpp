@@ -6,7 +6,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast::input_x_gradient {
+namespace holdfast::explain::input_x_gradient {
 
 const MethodInfo kInfo{.name = "input_x_gradient",
                        .summary = "gradient of the class's probability times the input",
@@ -34,4 +34,4 @@ void add_to(Registry<Explainer>& registry) {
   registry.add<InputXGradient>(kInfo);
 }
 
-}  // namespace holdfast::input_x_gradient
+}  // namespace holdfast::explain::input_x_gradient

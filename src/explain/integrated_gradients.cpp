@@ -22,7 +22,7 @@
 #include "holdfast/explain/explainer.h"
 #include "quadrature.h"
 
-namespace holdfast::integrated_gradients {
+namespace holdfast::explain::integrated_gradients {
 
 const MethodInfo kInfo{.name = "integrated_gradients",
                        .summary = "average gradient on the way from a baseline, times the difference to it",
@@ -125,4 +125,4 @@ void add_to(Registry<Explainer>& registry) {
   registry.add<IntegratedGradients>(kInfo);
 }
 
-}  // namespace holdfast::integrated_gradients
+}  // namespace holdfast::explain::integrated_gradients

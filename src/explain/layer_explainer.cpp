@@ -5,7 +5,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/batch_rows.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 // A walk holds the values of all layers with their graph, its cotangents, and those of a second run where it compares two: as
@@ -104,4 +104,4 @@ at::Tensor LayerExplainer::differentiable(const ExplainTask& task) const {
   return traced.maps * traced.log_scale.exp().view(one_a_sample);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

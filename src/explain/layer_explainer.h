@@ -9,7 +9,7 @@
 
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 class LayerExplainer : public Explainer {
  public:
@@ -32,4 +32,4 @@ class LayerExplainer : public Explainer {
   Explanation attribute_at_once(const ExplainTask& task) const;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -5,7 +5,7 @@
 #include "holdfast/model/activation.h"
 #include "holdfast/model/evaluate.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 // Gradients by `operands`; zeros where `value` does not depend on one.
@@ -98,4 +98,4 @@ std::vector<at::Tensor> LocalGraph::pull(const at::Tensor& cotangent) const {
   return gradients(value_, variables_, cotangent);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -16,7 +16,7 @@
 
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 // A network's values at some inputs. Holds a reference to the network.
 struct LayerValues {
@@ -87,4 +87,4 @@ class LocalGraph {
   at::Tensor value_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

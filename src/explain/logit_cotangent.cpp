@@ -6,7 +6,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 ExplainedQuantity parse_explained_quantity(const std::string& text) {
   if (text == "probability") return ExplainedQuantity::kProbability;
@@ -42,4 +42,4 @@ LogitCotangent logit_cotangent(const at::Tensor& logits, const at::Tensor& targe
   return fused_logit_cotangent(logits, targets, quantity);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -28,7 +28,7 @@
 #include "layer_explainer.h"
 #include "lrp_fold.h"
 
-namespace holdfast::lrp {
+namespace holdfast::explain::lrp {
 
 const MethodInfo kInfo{
     .name = "lrp",
@@ -246,4 +246,4 @@ void add_to(Registry<Explainer>& registry) {
   registry.add<Lrp>(kInfo);
 }
 
-}  // namespace holdfast::lrp
+}  // namespace holdfast::explain::lrp

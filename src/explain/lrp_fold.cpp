@@ -4,7 +4,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 // The layer followed by the normalisation, or nothing where it is no layer that can take it in.
@@ -57,4 +57,4 @@ Network fold_batch_norm(const Network& network) {
   return result;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

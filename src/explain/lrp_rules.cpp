@@ -6,7 +6,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/evaluate.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 // The layer with other weights and no bias.
@@ -144,4 +144,4 @@ at::Tensor relevance_below(const LayerStep& step, const LrpRule& rule, const at:
   bug(__FILE__, __LINE__, "a known rule");
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

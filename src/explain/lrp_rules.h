@@ -18,7 +18,7 @@
 #include "holdfast/model/network.h"
 #include "layer_walk.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 struct LrpRule {
   enum class Kind { kEpsilon, kGamma, kAlphaBeta, kFlat, kBox };
@@ -38,4 +38,4 @@ at::Tensor epsilon_multipliers(const LayerStep& step, const LrpRule& rule);
 // z + epsilon sign z, 0 counting as positive.
 at::Tensor kept_from_zero(const at::Tensor& z, double epsilon);
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

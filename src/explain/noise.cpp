@@ -5,7 +5,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 Noise::Noise(const ExplainTask& task, std::string purpose, double deviation, bool project)
     : purpose_(std::move(purpose)),
@@ -25,4 +25,4 @@ at::Tensor Noise::rows(std::int64_t sample, std::int64_t samples, std::int64_t f
   return groups_ == nullptr ? noise : project_groups(noise.flatten(0, 1), *groups_).view_as(noise);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

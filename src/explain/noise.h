@@ -9,7 +9,7 @@
 
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 class Noise {
  public:
@@ -29,4 +29,4 @@ class Noise {
   at::TensorOptions options_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

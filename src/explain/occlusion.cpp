@@ -19,7 +19,7 @@
 #include "holdfast/explain/batch_rows.h"
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast::occlusion {
+namespace holdfast::explain::occlusion {
 
 const MethodInfo kInfo{.name = "occlusion",
                        .summary = "fall of the class's probability when a window, a column or a one-hot group is replaced",
@@ -239,4 +239,4 @@ void add_to(Registry<Explainer>& registry) {
   registry.add<Occlusion>(kInfo);
 }
 
-}  // namespace holdfast::occlusion
+}  // namespace holdfast::explain::occlusion

@@ -7,7 +7,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 at::Tensor project_groups(const at::Tensor& maps, const Schema& schema) {
   if (schema.groups.empty()) return maps;
@@ -26,4 +26,4 @@ at::Tensor project_groups(const at::Tensor& maps, const Schema& schema) {
   return (flat - flat.matmul(gauge).matmul(gauge.t())).view_as(maps);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -5,7 +5,7 @@
 
 #include "holdfast/core/error.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 struct Legendre {
@@ -73,4 +73,4 @@ Quadrature quadrature(const std::string& rule, std::int64_t steps) {
   return result;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

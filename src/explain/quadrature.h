@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::explain {
 
 struct Quadrature {
   std::vector<double> points;   // ascending
@@ -20,4 +20,4 @@ struct Quadrature {
 // `steps` is the number of points. Throws kUsage for a trapezoid of one.
 Quadrature quadrature(const std::string& rule, std::int64_t steps);
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -2,7 +2,7 @@
 #include "holdfast/core/method_list.h"
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 #define HOLDFAST_EXPLAINERS(METHOD)       \
   METHOD(Explainer, saliency)             \
@@ -18,4 +18,4 @@ namespace holdfast {
 
 HOLDFAST_REGISTRY(Explainer, explainers, "explainer", HOLDFAST_EXPLAINERS)
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

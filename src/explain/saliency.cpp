@@ -11,7 +11,7 @@
 #include "holdfast/explain/explainer.h"
 #include "holdfast/explain/logit_cotangent.h"
 
-namespace holdfast::saliency {
+namespace holdfast::explain::saliency {
 
 const MethodInfo kInfo{.name = "saliency",
                        .summary = "magnitude of the gradient of the class's probability by the input",
@@ -85,4 +85,4 @@ void add_to(Registry<Explainer>& registry) {
   registry.add<Saliency>(kInfo);
 }
 
-}  // namespace holdfast::saliency
+}  // namespace holdfast::explain::saliency

@@ -15,7 +15,7 @@
 #include "holdfast/explain/explainer.h"
 #include "noise.h"
 
-namespace holdfast::smooth_grad {
+namespace holdfast::explain::smooth_grad {
 
 const MethodInfo kInfo{.name = "smooth_grad",
                        .summary = "gradient of the class's probability averaged over noisy copies of the input",
@@ -70,4 +70,4 @@ void add_to(Registry<Explainer>& registry) {
   registry.add<SmoothGrad>(kInfo);
 }
 
-}  // namespace holdfast::smooth_grad
+}  // namespace holdfast::explain::smooth_grad

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-namespace holdfast::softmax_rows {
+namespace holdfast::explain::softmax_rows {
 
 namespace {
 
@@ -76,4 +76,4 @@ HOLDFAST_INSTANTIATE(float)
 HOLDFAST_INSTANTIATE(double)
 #undef HOLDFAST_INSTANTIATE
 
-}  // namespace holdfast::softmax_rows
+}  // namespace holdfast::explain::softmax_rows

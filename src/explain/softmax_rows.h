@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace holdfast::softmax_rows {
+namespace holdfast::explain::softmax_rows {
 
 struct Shape {
   std::int64_t rows = 0, classes = 0;
@@ -24,4 +24,4 @@ template <class Number>
 void backward(Shape shape, const std::int64_t* targets, const Number* p, const Number* r, const Number* weights, Number sign,
               bool with_q, Number* gradient);
 
-}  // namespace holdfast::softmax_rows
+}  // namespace holdfast::explain::softmax_rows

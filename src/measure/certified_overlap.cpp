@@ -29,7 +29,7 @@
 #include "smooth_measure.h"
 #include "swaps.h"
 
-namespace holdfast::certified_overlap {
+namespace holdfast::measure::certified_overlap {
 
 constexpr double kRoundingSlack = 1e-10;  // of the largest gradient in the ball: above the rounding of the sums
 
@@ -176,4 +176,4 @@ void add_to(Registry<Measure>& registry) {
   registry.add<CertifiedOverlap>(certified_overlap_info());
 }
 
-}  // namespace holdfast::certified_overlap
+}  // namespace holdfast::measure::certified_overlap

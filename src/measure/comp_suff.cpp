@@ -9,7 +9,7 @@
 #include "faithfulness.h"
 #include "holdfast/measure/measure.h"
 
-namespace holdfast::comp_suff {
+namespace holdfast::measure::comp_suff {
 
 const char* const kEraser = "DeYoung et al., ERASER: A Benchmark to Evaluate Rationalized NLP Models, ACL 2020";
 
@@ -51,4 +51,4 @@ void add_to(Registry<Measure>& registry) {
                [](const Options& options) { return std::make_unique<MeanChange>(options, Faithfulness::Remove::kAllButTop); });
 }
 
-}  // namespace holdfast::comp_suff
+}  // namespace holdfast::measure::comp_suff

@@ -27,7 +27,7 @@
 #include "holdfast/measure/measure.h"
 #include "points.h"
 
-namespace holdfast::curvature {
+namespace holdfast::measure::curvature {
 
 const MethodInfo kInfo{
     .name = "curvature",
@@ -150,4 +150,4 @@ void add_to(Registry<Measure>& registry) {
   registry.add<Curvature>(kInfo);
 }
 
-}  // namespace holdfast::curvature
+}  // namespace holdfast::measure::curvature

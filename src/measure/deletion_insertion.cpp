@@ -9,7 +9,7 @@
 #include "faithfulness.h"
 #include "holdfast/measure/measure.h"
 
-namespace holdfast::deletion_insertion {
+namespace holdfast::measure::deletion_insertion {
 
 const char* const kRise = "Petsiuk, Das, Saenko, RISE: Randomized Input Sampling for Explanation of Black-box Models, BMVC 2018";
 
@@ -73,4 +73,4 @@ void add_to(Registry<Measure>& registry) {
                [](const Options& options) { return std::make_unique<Area>(options, Faithfulness::Remove::kAllButTop); });
 }
 
-}  // namespace holdfast::deletion_insertion
+}  // namespace holdfast::measure::deletion_insertion

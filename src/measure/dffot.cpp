@@ -8,7 +8,7 @@
 #include "faithfulness.h"
 #include "holdfast/measure/measure.h"
 
-namespace holdfast::dffot {
+namespace holdfast::measure::dffot {
 
 const MethodInfo kInfo{.name = "dffot",
                        .summary = "smallest fraction of the most important features whose removal flips the prediction",
@@ -50,4 +50,4 @@ void add_to(Registry<Measure>& registry) {
   registry.add<Dffot>(kInfo);
 }
 
-}  // namespace holdfast::dffot
+}  // namespace holdfast::measure::dffot

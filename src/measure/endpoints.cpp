@@ -4,7 +4,7 @@
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 void check_endpoints(const MeasureTask& task, const std::string& who) {
   const at::Tensor& given = task.endpoints;
@@ -22,4 +22,4 @@ std::int64_t endpoints_per_sample(const MeasureTask& task) {
   return task.endpoints.dim() > task.samples.inputs.dim() ? task.endpoints.size(1) : 1;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

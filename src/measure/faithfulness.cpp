@@ -9,7 +9,7 @@
 #include "nan.h"
 #include "points.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 constexpr std::int64_t kStepsOfPictures = 100;
@@ -197,4 +197,4 @@ Faithfulness::Answers Faithfulness::ask(const MeasureTask& task, const Units& un
   return answers;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -18,7 +18,7 @@
 #include "removal.h"
 #include "units.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 std::vector<OptionSpec> faithfulness_options(std::vector<OptionSpec> own = {});
 
@@ -67,4 +67,4 @@ std::vector<std::int64_t> paper_counts(const Layout& layout, std::int64_t featur
 std::vector<std::int64_t> equal_counts(const Layout& layout, std::int64_t features, std::int64_t steps, bool from_zero);
 OptionSpec steps_option();
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

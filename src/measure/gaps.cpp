@@ -6,7 +6,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/metric/top_k.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 double mean_at(std::span<const double> values, std::span<const std::int64_t> positions) {
@@ -60,4 +60,4 @@ Gaps pair_gap(std::span<const double> values, std::int64_t rank, std::int64_t lo
   return Gaps({ranked[static_cast<std::size_t>(rank - 1)]}, {ranked.back()});
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

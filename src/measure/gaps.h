@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::measure {
 
 class Gaps {
  public:
@@ -28,4 +28,4 @@ Gaps top_k_gaps(std::span<const double> values, std::int64_t k);
 // The features of two ranks against each other; 1 is the most important.
 Gaps pair_gap(std::span<const double> values, std::int64_t rank, std::int64_t lower_rank);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -15,7 +15,7 @@
 #include "holdfast/measure/measure.h"
 #include "stability.h"
 
-namespace holdfast::local_lipschitz {
+namespace holdfast::measure::local_lipschitz {
 
 const MethodInfo kInfo{.name = "local_lipschitz",
                        .summary = "largest change of the map for the distance of the inputs, at points around the sample",
@@ -103,4 +103,4 @@ void add_to(Registry<Measure>& registry) {
   registry.add<LocalLipschitz>(kInfo);
 }
 
-}  // namespace holdfast::local_lipschitz
+}  // namespace holdfast::measure::local_lipschitz

@@ -2,8 +2,8 @@
 
 #include <limits>
 
-namespace holdfast {
+namespace holdfast::measure {
 
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();  // undefined
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -18,7 +18,7 @@
 #include "points.h"
 #include "smooth_measure.h"
 
-namespace holdfast::no_swap_radius {
+namespace holdfast::measure::no_swap_radius {
 
 MethodInfo no_swap_radius_info() {
   MethodInfo info{.name = "no_swap_radius",
@@ -102,4 +102,4 @@ void add_to(Registry<Measure>& registry) {
   registry.add<NoSwapRadius>(no_swap_radius_info());
 }
 
-}  // namespace holdfast::no_swap_radius
+}  // namespace holdfast::measure::no_swap_radius

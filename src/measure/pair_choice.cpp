@@ -1,6 +1,6 @@
 #include "pair_choice.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 std::vector<OptionSpec> PairChoice::options() {
   return {{"k", 8, at_least(1), "size of the top"},
@@ -21,4 +21,4 @@ void PairChoice::check(const Layout& layout, const std::string& name) const {
   if (j == 0 && k >= features) usage_error("{}: the map has {} features; choose k < {}", name, features, features);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -8,7 +8,7 @@
 #include "holdfast/core/method.h"
 #include "holdfast/data/layout.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // All pairs across rank k, or one pair of ranks.
 struct PairChoice {
@@ -21,4 +21,4 @@ struct PairChoice {
   void check(const Layout& layout, const std::string& name) const;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -5,7 +5,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/batch_rows.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 // A dense layer's weights may be larger than all activations of a few rows, and are read once a batch: with 128 rows instead
@@ -60,4 +60,4 @@ void append(std::vector<double>& column, const at::Tensor& values) {
   column.insert(column.end(), plain.const_data_ptr<double>(), plain.const_data_ptr<double>() + plain.numel());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

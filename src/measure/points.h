@@ -15,7 +15,7 @@
 #include "holdfast/explain/batch_rows.h"
 #include "holdfast/measure/measure.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // Points `point` .. `point + points - 1` of samples `sample` .. `sample + samples - 1`: all points of several samples, or some
 // points of one.
@@ -43,4 +43,4 @@ MeasureTask part_of(const MeasureTask& task, std::int64_t begin, std::int64_t en
 // Adds the part's values [B] double to a column.
 void append(std::vector<double>& column, const at::Tensor& values);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -2,7 +2,7 @@
 #include "holdfast/core/method_list.h"
 #include "holdfast/measure/measure.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 #define HOLDFAST_MEASURES(METHOD)       \
   METHOD(Measure, thickness)            \
@@ -19,4 +19,4 @@ namespace holdfast {
 
 HOLDFAST_REGISTRY(Measure, measures, "measure", HOLDFAST_MEASURES)
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace holdfast::relative_rows {
+namespace holdfast::measure::relative_rows {
 namespace {
 
 constexpr std::int64_t kSums = 8;  // side by side, so that they are independent: the order of terms is fixed
@@ -47,4 +47,4 @@ void change(Shape shape, const Number* from, const Number* to, Number* change) {
 template void change(Shape, const float*, const float*, float*);
 template void change(Shape, const double*, const double*, double*);
 
-}  // namespace holdfast::relative_rows
+}  // namespace holdfast::measure::relative_rows

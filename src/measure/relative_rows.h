@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace holdfast::relative_rows {
+namespace holdfast::measure::relative_rows {
 
 struct Shape {
   std::int64_t samples, points, elements;
@@ -14,4 +14,4 @@ struct Shape {
 template <class Number>
 void change(Shape shape, const Number* from, const Number* to, Number* change);
 
-}  // namespace holdfast::relative_rows
+}  // namespace holdfast::measure::relative_rows

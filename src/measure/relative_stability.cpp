@@ -20,7 +20,7 @@
 #include "representation.h"
 #include "stability.h"
 
-namespace holdfast::relative_stability {
+namespace holdfast::measure::relative_stability {
 
 const char* const kAgarwal = "Agarwal et al., Rethinking Stability for Attribution-based Explanations, 2022";
 
@@ -173,4 +173,4 @@ void add_to(Registry<Measure>& registry) {
   registry.add<RelativeRepresentationStability>(kRepresentationInfo);
 }
 
-}  // namespace holdfast::relative_stability
+}  // namespace holdfast::measure::relative_stability

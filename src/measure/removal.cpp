@@ -6,7 +6,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/blur.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 std::vector<OptionSpec> removal_options() {
   return {{"remove", "zero", one_of({"zero", "mean", "blur", "resample"}), "what takes a removed feature's place"},
@@ -51,4 +51,4 @@ at::Tensor Removal::resampled(const MeasureTask& task, const PointBlock& block) 
   return task.samples.background.index_select(0, index).to(task.samples.inputs.options()).view({block.samples, draws_, -1});
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -16,7 +16,7 @@
 #include "holdfast/measure/measure.h"
 #include "points.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 std::vector<OptionSpec> removal_options();
 
@@ -39,4 +39,4 @@ class Removal {
   double blur_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

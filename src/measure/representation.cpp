@@ -3,7 +3,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 bool has_weights(const Node& node) {
@@ -52,4 +52,4 @@ at::Tensor Representation::values(const at::Tensor& inputs) const {
   return chosen.size() == 1 ? chosen[0] : at::cat(chosen, 1);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -8,7 +8,7 @@
 
 #include "holdfast/model/model.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 class Representation {
  public:
@@ -24,4 +24,4 @@ class Representation {
   std::vector<std::size_t> nodes_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

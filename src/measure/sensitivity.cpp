@@ -11,7 +11,7 @@
 #include "holdfast/measure/measure.h"
 #include "stability.h"
 
-namespace holdfast::sensitivity_measures {
+namespace holdfast::measure::sensitivity_measures {
 
 const char* const kYeh = "Yeh et al., On the (In)fidelity and Sensitivity of Explanations, NeurIPS 2019";
 
@@ -45,4 +45,4 @@ void add_to(Registry<Measure>& registry) {
                [](const Options& options) { return std::make_unique<Sensitivity>(options, Stability::Over::kMean); });
 }
 
-}  // namespace holdfast::sensitivity_measures
+}  // namespace holdfast::measure::sensitivity_measures

@@ -5,7 +5,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 OptionSpec smooth_project_option() {
   return {"project", "auto", one_of({"auto", "none"}),
@@ -38,4 +38,4 @@ std::int64_t samples_that_fit(const SmoothChain& chain, const MeasureTask& task,
   return std::max<std::int64_t>(1, task.memory / bytes);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

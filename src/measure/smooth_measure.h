@@ -7,7 +7,7 @@
 #include "bounds/pair_bounds.h"
 #include "holdfast/measure/measure.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 OptionSpec smooth_project_option();
 
@@ -19,4 +19,4 @@ void check_one_element_a_feature(const Layout& layout, const std::string& name);
 // Samples whose bounds and pairs fit the task's memory, at least 1; throws kUsage when not even one does.
 std::int64_t samples_that_fit(const SmoothChain& chain, const MeasureTask& task, const PairChoice& pairs);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

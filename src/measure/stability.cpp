@@ -8,7 +8,7 @@
 #include "holdfast/core/torch.h"
 #include "nan.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 Stability::Flips flips_of(const Options& options, Stability::Flips quantus_flips) {
@@ -141,4 +141,4 @@ double Stability::reduce(const double* ratios, const bool* flipped, std::int64_t
   return over_ == Over::kMax ? largest : sum / static_cast<double>(taken);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

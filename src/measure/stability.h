@@ -14,7 +14,7 @@
 #include "holdfast/measure/measure.h"
 #include "surroundings.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // The samples of a block and the points near them, n elements each. Maps are in units of the sample's own exp(log_scale), so
 // that those of a saturated probability do not vanish.
@@ -73,4 +73,4 @@ class Stability : public Measure {
   Flips flips_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

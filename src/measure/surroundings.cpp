@@ -4,7 +4,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 // What Quantus and Captum take where nothing is said.
@@ -77,4 +77,4 @@ at::Tensor Surroundings::noise(const MeasureTask& task, const PointBlock& block)
   return drawn.view({block.samples, block.points, elements}).to(task.samples.inputs.options());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

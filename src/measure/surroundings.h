@@ -10,7 +10,7 @@
 #include "holdfast/measure/measure.h"
 #include "points.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // `from`: box, gaussian or given.
 std::vector<OptionSpec> surroundings_options(const char* from);
@@ -38,4 +38,4 @@ class Surroundings {
   bool one_sided_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

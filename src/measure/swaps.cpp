@@ -5,7 +5,7 @@
 
 #include "holdfast/core/error.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 class OpenPairs {
@@ -59,4 +59,4 @@ std::int64_t most_swaps(std::span<const std::int8_t> open, std::int64_t top, std
   return 0;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // `open` has a row for each top feature and a column for each other one, row after row: whether the pair may have changed its
 // order.
@@ -15,4 +15,4 @@ namespace holdfast {
 // all with fewer than d open pairs have been struck out, again and again, which is never less.
 std::int64_t most_swaps(std::span<const std::int8_t> open, std::int64_t top, std::int64_t others);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

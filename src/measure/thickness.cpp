@@ -25,7 +25,7 @@
 #include "pair_choice.h"
 #include "points.h"
 
-namespace holdfast::thickness {
+namespace holdfast::measure::thickness {
 
 MethodInfo thickness_info() {
   MethodInfo info{.name = "thickness",
@@ -226,4 +226,4 @@ void add_to(Registry<Measure>& registry) {
   registry.add<Thickness>(thickness_info());
 }
 
-}  // namespace holdfast::thickness
+}  // namespace holdfast::measure::thickness

@@ -22,7 +22,7 @@
 #include "points.h"
 #include "smooth_measure.h"
 
-namespace holdfast::thickness_bounds {
+namespace holdfast::measure::thickness_bounds {
 
 MethodInfo thickness_bounds_info() {
   MethodInfo info{.name = "thickness_bounds",
@@ -134,4 +134,4 @@ void add_to(Registry<Measure>& registry) {
   registry.add<ThicknessBounds>(thickness_bounds_info());
 }
 
-}  // namespace holdfast::thickness_bounds
+}  // namespace holdfast::measure::thickness_bounds

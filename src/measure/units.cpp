@@ -6,7 +6,7 @@
 
 #include "holdfast/core/error.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 Units::Units(const Schema& schema, bool whole_groups) : layout_(schema.layout) {
   constexpr std::int64_t kNone = -1;
@@ -60,4 +60,4 @@ void Units::places(std::span<const std::int64_t> order, std::span<std::int32_t> 
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

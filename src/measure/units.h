@@ -7,7 +7,7 @@
 
 #include "holdfast/data/schema.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 class Units {
  public:
@@ -31,4 +31,4 @@ class Units {
   std::vector<std::int64_t> unit_of_feature_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -8,7 +8,7 @@
 
 #include "holdfast/core/rng.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 // Hashes the bits of the values with FNV-1a.
@@ -60,4 +60,4 @@ double sampled_chance_of_values(const MapView& original, const std::function<dou
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

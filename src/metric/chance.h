@@ -7,7 +7,7 @@
 #include "holdfast/metric/metric.h"
 #include "holdfast/metric/neighborhood.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 // The mean over the members of `set` of the probability that k of n random features include one near it. A feature with m
 // features in its window, itself included, is missed with probability C(n-m, k) / C(n, k).
@@ -20,4 +20,4 @@ double sampled_chance(const MapView& original, const std::function<double(std::s
 // Does the same for metrics of whole maps: `value` is given the original with its values in random order.
 double sampled_chance_of_values(const MapView& original, const std::function<double(std::span<const double> map)>& value);
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -2,7 +2,7 @@
 
 #include "holdfast/core/error.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 template <class Number>
@@ -33,4 +33,4 @@ std::vector<double> compare_maps(const Metric& metric, const Schema& schema, std
   return compare_each(metric, schema, original, perturbed);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -8,7 +8,7 @@
 
 #include "holdfast/metric/metric.h"
 
-namespace holdfast::cosine {
+namespace holdfast::metric::cosine {
 
 const MethodInfo kInfo{.name = "cosine", .summary = "cosine of the angle between the maps, 0 to 1"};
 
@@ -56,4 +56,4 @@ void add_to(Registry<Metric>& registry) {
   registry.add<Cosine>(kInfo);
 }
 
-}  // namespace holdfast::cosine
+}  // namespace holdfast::metric::cosine

@@ -6,7 +6,7 @@
 #include "holdfast/metric/levels.h"
 #include "rounding.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 constexpr int kResamples = 2000;
@@ -75,4 +75,4 @@ Interval mean_interval(std::span<const double> values, std::uint64_t seed) {
           quantile(defined, 0.5)};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

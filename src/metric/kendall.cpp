@@ -3,7 +3,7 @@
 // O(n log n) with the original sorted once (rank_correlation.h). Undefined where a map is constant. Chance is 0.
 #include "rank_metric.h"
 
-namespace holdfast::kendall {
+namespace holdfast::metric::kendall {
 
 const MethodInfo kInfo{.name = "kendall",
                        .summary = "Kendall's rank correlation of the maps (tau-b), -1 to 1",
@@ -14,4 +14,4 @@ void add_to(Registry<Metric>& registry) {
                [](const Options& options) { return std::make_unique<RankMetric<KendallOriginal>>(options.canonical(), 0); });
 }
 
-}  // namespace holdfast::kendall
+}  // namespace holdfast::metric::kendall

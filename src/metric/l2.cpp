@@ -9,7 +9,7 @@
 #include "chance.h"
 #include "holdfast/metric/metric.h"
 
-namespace holdfast::l2 {
+namespace holdfast::metric::l2 {
 
 const MethodInfo kInfo{.name = "l2",
                        .summary = "Euclidean distance of the maps, each scaled to sum n; lower is more alike",
@@ -54,4 +54,4 @@ void add_to(Registry<Metric>& registry) {
   registry.add<L2>(kInfo);
 }
 
-}  // namespace holdfast::l2
+}  // namespace holdfast::metric::l2

@@ -11,7 +11,7 @@
 #include "holdfast/metric/top_k.h"
 #include "set_metric.h"
 
-namespace holdfast::lens_distance_metric {
+namespace holdfast::metric::lens_distance_metric {
 
 const MethodInfo kInfo{
     .name = "lens_distance",
@@ -158,9 +158,9 @@ void add_to(Registry<Metric>& registry) {
   registry.add<LensDistance>(kInfo);
 }
 
-}  // namespace holdfast::lens_distance_metric
+}  // namespace holdfast::metric::lens_distance_metric
 
-namespace holdfast {
+namespace holdfast::metric {
 
 double lens_distance(const MapView& a, const MapView& b, const LensWeights& weights) {
   return lens_distance_metric::weighted(a, b, weights, /*local=*/true);
@@ -170,4 +170,4 @@ double top_distance(const MapView& a, const MapView& b, const LensWeights& weigh
   return lens_distance_metric::weighted(a, b, weights, /*local=*/false);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -5,7 +5,7 @@
 // running sum would be ranked where maps are zero.
 #include "rank_metric.h"
 
-namespace holdfast::lens_kendall {
+namespace holdfast::metric::lens_kendall {
 
 const MethodInfo kInfo{
     .name = "lens_kendall",
@@ -20,4 +20,4 @@ void add_to(Registry<Metric>& registry) {
   });
 }
 
-}  // namespace holdfast::lens_kendall
+}  // namespace holdfast::metric::lens_kendall

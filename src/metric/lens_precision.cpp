@@ -5,7 +5,7 @@
 // is top_k. A random map scores high where windows are wide: see chance.
 #include "set_metric.h"
 
-namespace holdfast::lens_precision {
+namespace holdfast::metric::lens_precision {
 
 const MethodInfo kInfo{.name = "lens_precision",
                        .summary = "share of the original's top k found within w of the perturbed map's top k",
@@ -20,4 +20,4 @@ void add_to(Registry<Metric>& registry) {
   });
 }
 
-}  // namespace holdfast::lens_precision
+}  // namespace holdfast::metric::lens_precision

@@ -4,7 +4,7 @@
 // locality are separate; the paper uses one for both. Divides by the number found in S.
 #include "set_metric.h"
 
-namespace holdfast::lens_precision_div {
+namespace holdfast::metric::lens_precision_div {
 
 const MethodInfo kInfo{.name = "lens_precision_div",
                        .summary = "share of the original's diverse top k found within w of the perturbed map's",
@@ -22,4 +22,4 @@ void add_to(Registry<Metric>& registry) {
   });
 }
 
-}  // namespace holdfast::lens_precision_div
+}  // namespace holdfast::metric::lens_precision_div

@@ -3,7 +3,7 @@
 // Kamath et al., "Rethinking Robustness of Model Attributions", AAAI 2024, section 3. lens_precision with the maps exchanged.
 #include "set_metric.h"
 
-namespace holdfast::lens_recall {
+namespace holdfast::metric::lens_recall {
 
 const MethodInfo kInfo{.name = "lens_recall",
                        .summary = "share of the perturbed map's top k found within w of the original's top k",
@@ -18,4 +18,4 @@ void add_to(Registry<Metric>& registry) {
   });
 }
 
-}  // namespace holdfast::lens_recall
+}  // namespace holdfast::metric::lens_recall

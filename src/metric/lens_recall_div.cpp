@@ -3,7 +3,7 @@
 // Kamath et al., "Rethinking Robustness of Model Attributions", AAAI 2024, section 4. Divides by the number found in T.
 #include "set_metric.h"
 
-namespace holdfast::lens_recall_div {
+namespace holdfast::metric::lens_recall_div {
 
 const MethodInfo kInfo{.name = "lens_recall_div",
                        .summary = "share of the perturbed map's diverse top k found within w of the original's",
@@ -22,4 +22,4 @@ void add_to(Registry<Metric>& registry) {
   });
 }
 
-}  // namespace holdfast::lens_recall_div
+}  // namespace holdfast::metric::lens_recall_div

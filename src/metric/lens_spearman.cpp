@@ -3,7 +3,7 @@
 // Kamath et al., "Rethinking Robustness of Model Attributions", AAAI 2024, section 3; smoothing as in lens_kendall.
 #include "rank_metric.h"
 
-namespace holdfast::lens_spearman {
+namespace holdfast::metric::lens_spearman {
 
 const MethodInfo kInfo{
     .name = "lens_spearman",
@@ -18,4 +18,4 @@ void add_to(Registry<Metric>& registry) {
   });
 }
 
-}  // namespace holdfast::lens_spearman
+}  // namespace holdfast::metric::lens_spearman

@@ -14,7 +14,7 @@
 #include "holdfast/core/rng.h"
 #include "rounding.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
@@ -229,4 +229,4 @@ Json to_json(const Assessment& assessment) {
           {"values", std::move(values)}};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

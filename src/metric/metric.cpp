@@ -2,7 +2,7 @@
 
 #include "holdfast/metric/top_k.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 // For metrics with nothing to work out beforehand: keeps a copy of the original map.
@@ -28,4 +28,4 @@ bool Metric::ties_decide(const MapView& map) const {
   return top_count() && tied_at(map.values, *top_count());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -6,7 +6,7 @@
 #include "holdfast/metric/neighborhood.h"
 #include "kernels/rank_correlation.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 // Correlation: KendallOriginal or SpearmanOriginal.
 template <class Correlation>
@@ -68,4 +68,4 @@ class RankMetric : public Metric {
   std::int64_t w_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -2,7 +2,7 @@
 #include "holdfast/core/method_list.h"
 #include "holdfast/metric/metric.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 #define HOLDFAST_METRICS(METHOD)       \
   METHOD(Metric, top_k)                \
@@ -21,4 +21,4 @@ namespace holdfast {
 
 HOLDFAST_REGISTRY(Metric, metrics, "metric", HOLDFAST_METRICS)
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -4,7 +4,7 @@
 #include "holdfast/metric/diverse.h"
 #include "holdfast/metric/top_k.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 // Fills `set` with the top set of a map and gives its size.
@@ -114,4 +114,4 @@ bool SetMetric::ties_decide(const MapView& map) const {
   return diverse_ties_decide(map.values, options_.k, Neighborhood(map.schema, *options_.diversity));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -7,7 +7,7 @@
 #include "holdfast/metric/metric.h"
 #include "holdfast/metric/neighborhood.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 enum class ShareOf { kOriginal, kPerturbed };
 
@@ -45,4 +45,4 @@ class SetMetric : public Metric {
 // Throws kUsage when k is more than a map of this schema has features.
 void check_k(const std::string& metric, std::int64_t k, const Schema& schema);
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

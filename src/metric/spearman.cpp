@@ -2,7 +2,7 @@
 // scipy.stats.spearmanr. Undefined where a map is constant. Chance is 0.
 #include "rank_metric.h"
 
-namespace holdfast::spearman {
+namespace holdfast::metric::spearman {
 
 const MethodInfo kInfo{.name = "spearman",
                        .summary = "Spearman's rank correlation of the maps, -1 to 1",
@@ -13,4 +13,4 @@ void add_to(Registry<Metric>& registry) {
                [](const Options& options) { return std::make_unique<RankMetric<SpearmanOriginal>>(options.canonical(), 0); });
 }
 
-}  // namespace holdfast::spearman
+}  // namespace holdfast::metric::spearman

@@ -5,7 +5,7 @@
 
 #include "set_metric.h"
 
-namespace holdfast::top_k {
+namespace holdfast::metric::top_k {
 
 const MethodInfo kInfo{.name = "top_k",
                        .summary = "share of the original's top k that is still in the perturbed map's top k",
@@ -61,4 +61,4 @@ void add_to(Registry<Metric>& registry) {
   registry.add<TopK>(kInfo);
 }
 
-}  // namespace holdfast::top_k
+}  // namespace holdfast::metric::top_k

@@ -4,7 +4,7 @@
 // apart, S is what was found, and its size is reported. On maps that are zero in most places ties decide: see tied_share.
 #include "set_metric.h"
 
-namespace holdfast::top_k_div {
+namespace holdfast::metric::top_k_div {
 
 const MethodInfo kInfo{.name = "top_k_div",
                        .summary = "share of the original's diverse top k that is in the perturbed map's",
@@ -20,4 +20,4 @@ void add_to(Registry<Metric>& registry) {
   });
 }
 
-}  // namespace holdfast::top_k_div
+}  // namespace holdfast::metric::top_k_div

@@ -4,7 +4,7 @@
 
 #include "architectures/initialise.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 bool names(const MethodCall& call, const std::string& option) {
@@ -60,4 +60,4 @@ std::string fit_architecture(const std::string& text, const Layout& layout, std:
   return fitted;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

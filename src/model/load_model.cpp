@@ -9,7 +9,7 @@
 #include "holdfast/model/model.h"
 #include "holdfast/model/torchscript.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 constexpr const char* kArchitectureKey = "architecture";
@@ -127,4 +127,4 @@ std::unique_ptr<Model> load_model(const std::string& text, at::Device device) {
   return model;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -6,7 +6,7 @@
 #include "holdfast/model/outputs.h"
 #include "network/describe.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 std::string shape_of(const at::Tensor& tensor) {
@@ -112,4 +112,4 @@ std::unique_ptr<Model> make_model(std::function<at::Tensor(const at::Tensor&)> f
   return std::make_unique<CallableModel>(std::move(function), capabilities, device);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

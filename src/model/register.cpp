@@ -2,7 +2,7 @@
 #include "holdfast/core/method_list.h"
 #include "holdfast/model/model.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 #define HOLDFAST_ARCHITECTURES(METHOD)      \
   METHOD(Architecture, linear)              \
@@ -20,4 +20,4 @@ namespace holdfast {
 
 HOLDFAST_REGISTRY(Architecture, architectures, "architecture", HOLDFAST_ARCHITECTURES)
 
-}  // namespace holdfast
+}  // namespace holdfast::model

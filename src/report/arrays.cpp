@@ -4,7 +4,7 @@
 
 #include "holdfast/core/error.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 template <class Number>
@@ -35,4 +35,4 @@ RawArray slice_of(const RawArray& array, std::int64_t sample) {
   return slice;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

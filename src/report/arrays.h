@@ -7,7 +7,7 @@
 
 #include "holdfast/core/raw_array.h"
 
-namespace holdfast {
+namespace holdfast::report {
 
 // Float32 and float64 arrays as doubles. Throws kInput for other types.
 std::vector<double> to_doubles(const RawArray& array, const std::string& where);
@@ -15,4 +15,4 @@ std::vector<double> to_doubles(const RawArray& array, const std::string& where);
 // The sample-th of the arrays stacked in `array` [W, ...].
 RawArray slice_of(const RawArray& array, std::int64_t sample);
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -11,7 +11,7 @@
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 // HOLDFAST_FONT, else what Debian and its relatives install.
@@ -118,4 +118,4 @@ std::int64_t Canvas::text_width(const std::string& text, std::int64_t size) {
   return Font::instance().each_glyph(text, size, [](const FT_Bitmap&, std::int64_t, std::int64_t) {});
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

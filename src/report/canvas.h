@@ -7,7 +7,7 @@
 #include "holdfast/core/image.h"
 #include "palette.h"
 
-namespace holdfast {
+namespace holdfast::report {
 
 class Canvas {
  public:
@@ -27,4 +27,4 @@ class Canvas {
   Image image_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::report

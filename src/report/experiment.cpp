@@ -13,7 +13,7 @@
 #include "holdfast/core/words.h"
 #include "holdfast/report/text_table.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 // What may stand beside a value, and the head of its column.
@@ -44,8 +44,8 @@ bool column_has(const Json& table, std::size_t column, const char* level) {
   return std::any_of(rows.begin(), rows.end(), [&](const Json& row) { return row.at("values")[column].contains(level); });
 }
 
-// Whether a column counts something. Results that were kept before columns had kinds are guessed: whole numbers alone, all of them
-// without an interval, and some above 1 or none above 0, so that no share is meant.
+// Whether a column counts something. Results that were kept before columns had kinds are guessed: whole numbers alone, all of
+// them without an interval, and some above 1 or none above 0, so that no share is meant.
 bool is_count(const Json& table, std::size_t column) {
   if (table.contains("kinds")) return table.at("kinds")[column] == "count";
   bool above_zero = false, above_one = false;
@@ -238,4 +238,4 @@ std::string results_markdown(const std::string& folder) {
   return text;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

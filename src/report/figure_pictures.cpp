@@ -9,7 +9,7 @@
 #include "holdfast/report/experiment.h"
 #include "worst.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 constexpr Colour kPaper{255, 255, 255};
@@ -59,4 +59,4 @@ void write_figure_pictures(const std::string& run) {
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -6,7 +6,7 @@
 #include "holdfast/core/error.h"
 #include "palette.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 // The picture's size, and where a folded feature lies in it.
@@ -189,4 +189,4 @@ Image draw_change(const Layout& layout, std::span<const double> input, std::span
   return image;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

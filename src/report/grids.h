@@ -8,7 +8,7 @@
 #include "holdfast/core/image.h"
 #include "holdfast/data/layout.h"
 
-namespace holdfast {
+namespace holdfast::report {
 
 // Whether a sample can be drawn as a grid: images and graphs can, tables cannot.
 bool is_drawable(const Layout& layout);
@@ -37,4 +37,4 @@ Image draw_marked(const Layout& layout, std::span<const double> input, std::span
 Image draw_change(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> before,
                   std::span<const std::int64_t> after);
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -10,7 +10,7 @@
 #include "page.h"
 #include "worst.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 Json read_run_json(const std::string& folder, const std::string& name) {
@@ -139,4 +139,4 @@ void write_report(const std::vector<std::string>& run_folders, const std::string
   write_atomic(path, html);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -4,7 +4,7 @@
 
 #include "holdfast/report/text_table.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 // XML has no way to write most control characters: they become the replacement character. Blanks other than spaces would be
@@ -84,4 +84,4 @@ std::string junit_xml(const Json& results) {
       escape_xml(suite), gates.size(), failures, cases);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -17,10 +17,10 @@ extern const char holdfast_page_begin[];
 extern const char holdfast_page_end[];
 }
 
-namespace holdfast {
+namespace holdfast::report {
 
 std::string_view page_script() {
   return {holdfast_page_begin, static_cast<std::size_t>(holdfast_page_end - holdfast_page_begin)};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

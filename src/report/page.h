@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-namespace holdfast {
+namespace holdfast::report {
 
 std::string_view page_script();
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 Colour interpolate(std::span<const Colour> stops, double share) {
@@ -32,4 +32,4 @@ Colour diverging(double share) {
   return interpolate(kStops, (share + 1) / 2);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-namespace holdfast {
+namespace holdfast::report {
 
 using Colour = std::array<std::uint8_t, 3>;
 
@@ -18,4 +18,4 @@ inline constexpr Colour kLost{214, 69, 61};
 inline constexpr Colour kNew{31, 111, 235};
 inline constexpr Colour kMarked{255, 196, 0};
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -10,7 +10,7 @@
 #include "grids.h"
 #include "holdfast/metric/top_k.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 constexpr Colour kPaper{255, 255, 255};
@@ -128,4 +128,4 @@ void write_map_png(const std::string& path, const RawArray& input, const RawArra
   write_png(path, draw_map(input, map, schema, options));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

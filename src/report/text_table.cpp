@@ -11,7 +11,7 @@
 #include "holdfast/core/words.h"
 #include "holdfast/report/junit.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 std::size_t characters(const std::string& text) {
@@ -274,4 +274,4 @@ std::string results_table(const Json& results) {
   return text;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -10,7 +10,7 @@
 #include "holdfast/core/files.h"
 #include "holdfast/core/npy.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 // Bars beyond this many would not be read.
@@ -164,4 +164,4 @@ std::vector<SamplePictures> sample_pictures(const std::string& folder, const Sch
   return result;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -10,7 +10,7 @@
 #include "holdfast/core/json.h"
 #include "holdfast/data/schema.h"
 
-namespace holdfast {
+namespace holdfast::report {
 
 // An array of {"sample", "label", "prediction", "value", "pictures" or "bars"} from arrays/NNNN (docs/run-folder.md).
 Json worst_samples(const std::string& folder, const Schema& schema);
@@ -24,4 +24,4 @@ struct SamplePictures {
 };
 std::vector<SamplePictures> sample_pictures(const std::string& folder, const Schema& schema);
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -6,7 +6,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/train/optimizer.h"
 
-namespace holdfast::adam {
+namespace holdfast::train::adam {
 
 const MethodInfo kInfo{.name = "adam",
                        .summary = "Adam: steps scaled by running means of the gradient and its square",
@@ -42,4 +42,4 @@ void add_to(Registry<Optimizer>& registry) {
   registry.add<Adam>(kInfo);
 }
 
-}  // namespace holdfast::adam
+}  // namespace holdfast::train::adam

@@ -5,7 +5,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 constexpr const char* kFormat = "holdfast training checkpoint 1";
@@ -57,4 +57,4 @@ std::vector<Parameter> snapshot(const std::vector<Parameter>& parameters) {
   return copies;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -1,6 +1,6 @@
 #include "holdfast/train/trainer.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 std::optional<double> optional_number(const Json& json, const char* key) {
@@ -43,4 +43,4 @@ EpochRecord epoch_record_from_json(const Json& json) {
   return record;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -12,7 +12,7 @@
 #include "holdfast/model/model.h"
 #include "holdfast/train/checkpoint.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 constexpr std::int64_t kRankedSamples = 500;  // whose rankings a retraining watches
@@ -114,4 +114,4 @@ Network starting_network(const TrainOptions& options) {
   return network.to(options.device);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

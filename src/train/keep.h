@@ -7,7 +7,7 @@
 
 #include "holdfast/train/trainer.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 class Keeper {
  public:
@@ -45,4 +45,4 @@ class Keeper {
 // The fresh or the given weights that a training begins with, on its device.
 Network starting_network(const TrainOptions& options);
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -2,7 +2,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 class NetworkTrainee final : public Trainee {
@@ -70,4 +70,4 @@ Loss loss_of(const Objective& objective, Network& network, const TrainBatch& bat
   return loss_of(objective, *make_trainee(network), batch);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -4,7 +4,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 void Optimizer::start(const std::vector<Parameter>& parameters, double weight_decay) {
   entries_.clear();
@@ -64,4 +64,4 @@ void Optimizer::restore(const std::vector<Parameter>& state, std::int64_t steps,
   steps_ = steps;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -5,7 +5,7 @@
 
 #include "holdfast/train/objective.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 const char* const kR2et = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024";
@@ -134,4 +134,4 @@ const Registry<Recipe>& recipes() {
   return all;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

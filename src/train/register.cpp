@@ -4,7 +4,7 @@
 #include "holdfast/train/objective.h"
 #include "holdfast/train/optimizer.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 #define HOLDFAST_OBJECTIVES(METHOD) \
   METHOD(Objective, ce)             \
@@ -28,4 +28,4 @@ HOLDFAST_REGISTRY(Objective, objectives, "objective", HOLDFAST_OBJECTIVES)
 
 HOLDFAST_REGISTRY(Optimizer, optimizers, "optimizer", HOLDFAST_OPTIMIZERS)
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 OptionSpec warmup_option() {
@@ -83,4 +83,4 @@ const Registry<Schedule>& schedules() {
   return registry;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -4,7 +4,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/train/optimizer.h"
 
-namespace holdfast::sgd {
+namespace holdfast::train::sgd {
 
 const MethodInfo kInfo{
     .name = "sgd",
@@ -35,4 +35,4 @@ void add_to(Registry<Optimizer>& registry) {
   registry.add<Sgd>(kInfo);
 }
 
-}  // namespace holdfast::sgd
+}  // namespace holdfast::train::sgd

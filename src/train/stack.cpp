@@ -5,7 +5,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 bool is_chained(const Network& network) {
@@ -57,4 +57,4 @@ Network unstacked(const Network& stack, std::int64_t index) {
   return result;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

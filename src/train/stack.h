@@ -5,7 +5,7 @@
 
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 // Whether the network is a chain of what a stack can hold: linear layers, activations, preprocessing of vectors.
 bool can_stack(const Network& network);
@@ -17,4 +17,4 @@ Network stack(const std::vector<Network>& networks);
 // Network `index` of a stack; its tensors are views of the stack's.
 Network unstacked(const Network& stack, std::int64_t index);
 
-}  // namespace holdfast
+}  // namespace holdfast::train

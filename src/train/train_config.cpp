@@ -6,7 +6,7 @@
 #include "holdfast/train/optimizer.h"
 #include "holdfast/train/schedule.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 // Runs `check`, which throws when `key` names an unknown method or option, and says in which line that was.
@@ -79,4 +79,4 @@ TrainConfig read_train_config(const Config& config) {
   return result;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -22,7 +22,7 @@
 #include "keep.h"
 #include "stack.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 // More networks than this are cut into several stacks, whatever the number of threads: results must not depend on it.
@@ -291,4 +291,4 @@ std::vector<TrainResult> train_many(const Dataset& dataset, const std::vector<Tr
   return results;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -7,7 +7,7 @@
 #include "holdfast/train/schedule.h"
 #include "holdfast/train/trainer.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 bool takes_activation(const std::string& architecture) {
@@ -110,4 +110,4 @@ Json to_json(const TrainOptions& options) {
   return json;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

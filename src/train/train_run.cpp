@@ -9,7 +9,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/model/model.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 Json dataset_facts(const Dataset& dataset, const TrainConfig& config) {
@@ -78,4 +78,4 @@ Json run_training(const TrainConfig& config, const std::string& folder, const Js
   return results;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -21,7 +21,7 @@
 #include "holdfast/train/schedule.h"
 #include "keep.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 // cuDNN chooses among algorithms that add in different orders; a training should not depend on its choice.
@@ -289,4 +289,4 @@ std::vector<std::vector<std::int64_t>> epoch_batches(const std::vector<std::int6
   return batches;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -9,6 +9,7 @@
 #include "support/small_models.h"
 
 namespace holdfast::testing_support {
+using namespace attack;
 
 // The same network for images: their pixels one after the other go into it.
 inline Network for_images(const Network& network) {

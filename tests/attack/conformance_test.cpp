@@ -9,7 +9,7 @@
 #include "inside.h"
 #include "support/method_calls.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -242,4 +242,4 @@ INSTANTIATE_TEST_SUITE_P(Attacks, AttackConformance, testing::ValuesIn(attack_ca
                          [](const auto& row) { return method_of(row.param) + "_" + std::to_string(row.index); });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -9,7 +9,7 @@
 #include "holdfast/core/torch.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -132,4 +132,4 @@ TEST_P(EdgeCases, GraphsAndSidesAreKept) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

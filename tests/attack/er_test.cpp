@@ -7,7 +7,7 @@
 #include "holdfast/core/torch.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -277,4 +277,4 @@ TEST(Er, RefusesBeforeAnyWork) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

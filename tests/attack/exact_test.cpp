@@ -6,7 +6,7 @@
 #include "holdfast/core/rng.h"
 #include "pattern_search.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -114,4 +114,4 @@ TEST_P(Exact, ThePatternSearchHoldsAgainstManyPoints) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -5,7 +5,7 @@
 #include "../../src/attack/gauntlet/window_maximum.h"
 #include "attack_case.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -109,4 +109,4 @@ TEST(WindowMaximum, WorksOnVectors) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

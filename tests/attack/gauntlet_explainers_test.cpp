@@ -8,7 +8,7 @@
 #include "../../src/attack/ledger.h"
 #include "attack_case.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -135,4 +135,4 @@ TEST(GauntletNoise, WithoutNoiseBothAreTheSameKindOfAttack) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

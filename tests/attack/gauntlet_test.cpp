@@ -5,7 +5,7 @@
 
 #include "attack_case.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -216,4 +216,4 @@ TEST(Gauntlet, SmoothNetsNeedNoSurrogate) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

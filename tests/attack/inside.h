@@ -12,6 +12,7 @@
 #include "holdfast/core/torch.h"
 
 namespace holdfast::testing_support {
+using namespace attack;
 
 using Rows = std::vector<std::vector<double>>;
 

@@ -6,7 +6,7 @@
 #include "attack_case.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -237,4 +237,4 @@ TEST(Ledger, ReportsTheMarginsUsedUp) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -10,7 +10,7 @@
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -181,4 +181,4 @@ TEST(ManyCases, EveryReturnedInputIsAllowed) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

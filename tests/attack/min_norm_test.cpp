@@ -6,7 +6,7 @@
 
 #include "holdfast/core/rng.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using Vectors = std::vector<std::vector<double>>;
@@ -81,4 +81,4 @@ TEST(MinNorm, ZeroGradientsAreNoTrouble) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

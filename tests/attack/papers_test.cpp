@@ -11,7 +11,7 @@
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -315,4 +315,4 @@ TEST(Papers, MassCenterOfPairsMovesEachSide) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

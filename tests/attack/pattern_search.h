@@ -13,6 +13,7 @@
 #include <vector>
 
 namespace holdfast::testing_support {
+using namespace attack;
 
 // The logit of the predicted class above the other one's: out . relu(weight x + bias) + offset.
 struct OneHiddenLayer {

@@ -8,6 +8,7 @@
 #include "holdfast/core/torch.h"
 
 namespace holdfast::testing_support {
+using namespace attack;
 
 struct PlainWalk {
   const Model& model;      // whose class and clean map count

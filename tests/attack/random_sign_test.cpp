@@ -4,7 +4,7 @@
 #include "attack_case.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -89,4 +89,4 @@ TEST(RandomSign, CountsStepsThatWereBroughtBack) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

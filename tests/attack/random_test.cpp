@@ -6,7 +6,7 @@
 #include "attack_case.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -110,4 +110,4 @@ TEST(Random, WorksWithoutDoubleBackward) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

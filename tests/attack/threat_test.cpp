@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::normal_tensor;
@@ -219,4 +219,4 @@ TEST(Threat, IsWrittenAsJson) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast::rows {
+namespace holdfast::attack::rows {
 namespace {
 
 // Elements 0-2 and 3-5 are one-hot groups, 6 any number of [0, 1], 7 a multiple of 0.1, 8 a number of {-1, -0.5, 0, 0.5, 1}.
@@ -183,4 +183,4 @@ TEST(ValidRows, DrawnRowsAreValidAndReachAllLevels) {
 }
 
 }  // namespace
-}  // namespace holdfast::rows
+}  // namespace holdfast::attack::rows

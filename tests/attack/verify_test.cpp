@@ -7,7 +7,7 @@
 #include "support/errors.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::linear_model;
@@ -127,4 +127,4 @@ TEST_F(VerifyTest, ChecksModelsWithoutDoublePrecisionAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

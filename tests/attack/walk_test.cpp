@@ -12,7 +12,7 @@
 #include "holdfast/core/torch.h"
 #include "plain_walk.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
@@ -185,4 +185,4 @@ TEST(Walk, JudgesValidRows) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -10,7 +10,7 @@
 #include "support/outside.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 class Archives : public ::testing::Test {
@@ -136,4 +136,4 @@ TEST(FileTree, WhatIsNeitherFolderNorArchiveIsRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

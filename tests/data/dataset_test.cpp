@@ -6,7 +6,7 @@
 #include "holdfast/core/torch.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 Dataset small_dataset() {
@@ -69,4 +69,4 @@ TEST(Datasets, EveryOneSaysWhatItIsAndWhereItComesFrom) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

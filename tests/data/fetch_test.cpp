@@ -15,7 +15,7 @@
 #include "support/outside.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -324,4 +324,4 @@ TEST_F(FetchDataset, SeveralFilesAreSummedAsSha256sumPrintsThem) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -4,7 +4,7 @@
 #include "support/datasets.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 TEST(Adhd, HasThePublishedCounts) {
@@ -65,4 +65,4 @@ TEST(GraphDatasets, TheFoldsTestEveryGraphOnce) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -13,7 +13,7 @@
 #include "support/outside.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 using ::testing::Each;
@@ -323,4 +323,4 @@ TEST(ImagenetSamples, WithoutLabelsEveryClassMustBeThere) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -8,7 +8,7 @@
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -90,4 +90,4 @@ TEST_F(ImageFolder, WithoutImagesOrPathItSaysWhatItNeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

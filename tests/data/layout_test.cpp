@@ -5,7 +5,7 @@
 
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
@@ -124,4 +124,4 @@ TEST(Fold, RefusesAMapOfAnotherSize) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

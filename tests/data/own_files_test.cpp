@@ -7,7 +7,7 @@
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 class OwnFiles : public ::testing::Test {
@@ -139,4 +139,4 @@ TEST_F(OwnFiles, IdxImagesAreScaledToZeroToOne) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

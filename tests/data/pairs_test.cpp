@@ -5,7 +5,7 @@
 #include "support/datasets.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 // Rows of `dataset` by their bytes, so that a side of a pair can be found again. Rows that appear twice map to several.
@@ -100,4 +100,4 @@ TEST(Pairs, OnlySomeClasses) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -2,7 +2,7 @@
 
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 Schema small_table() {
@@ -120,4 +120,4 @@ TEST(SchemaErrors, GroupsThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

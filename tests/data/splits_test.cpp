@@ -5,7 +5,7 @@
 
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 using Positions = std::vector<std::int64_t>;
@@ -116,4 +116,4 @@ TEST(FoldSplit, RefusesAFoldThatDoesNotExist) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

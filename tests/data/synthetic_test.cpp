@@ -4,7 +4,7 @@
 #include "support/datasets.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 const char* const kCalls[] = {"synthetic", "synthetic(linear=3,additive=0,pairs=0,noise=0,levels=0)",
@@ -118,4 +118,4 @@ TEST(Synthetic, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

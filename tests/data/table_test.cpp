@@ -4,7 +4,7 @@
 
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 CsvTable people() {
@@ -124,4 +124,4 @@ TEST(ColumnReader, ErrorsNameFileLineAndColumn) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -6,7 +6,7 @@
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 std::int64_t size(const std::vector<std::int64_t>& part) {
@@ -236,4 +236,4 @@ TEST(Tables, AMissingDatasetIsOneSentenceWithTheCommandThatGetsIt) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -4,7 +4,7 @@
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 // Two graphs: nodes 1-3 in a path, nodes 4-5 joined.
@@ -56,4 +56,4 @@ TEST_F(TuFiles, NodeNamesComeFromTheReadme) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::data

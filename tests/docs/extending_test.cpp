@@ -8,7 +8,7 @@
 #include "holdfast/train/objective.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 TEST(Extending, EveryExampleIsRegistered) {
@@ -76,4 +76,4 @@ TEST(Extending, RingsAreApartAndSplit) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

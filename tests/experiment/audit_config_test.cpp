@@ -7,7 +7,7 @@
 #include "holdfast/data/dataset.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 constexpr const char* kText = R"toml(
@@ -42,4 +42,4 @@ TEST(AuditConfig, ExplainersCompareWithTheFirstTrainingRows) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -15,7 +15,7 @@
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 constexpr std::int64_t kSamples = 23;
@@ -298,4 +298,4 @@ TEST(Cuda, ExplainsAndAttacksAsTheProcessorDoes) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -4,7 +4,7 @@
 
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 TEST(Gate, ParsesMetricFieldComparisonAndLimit) {
@@ -66,4 +66,4 @@ TEST(Gates, OneBadRowIsEnoughToMiss) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -7,7 +7,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 constexpr Judgement kHolds = Judgement::kHolds, kInPart = Judgement::kHoldsInPart, kFails = Judgement::kDoesNotHold,
@@ -117,4 +117,4 @@ TEST(Judging, OfReadings) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -9,7 +9,7 @@
 #include "support/small_models.h"
 #include "support/temp_folder.h"
 
-namespace holdfast::paper::lens {
+namespace holdfast::experiment::paper::lens {
 namespace {
 
 constexpr Judgement kHolds = Judgement::kHolds, kInPart = Judgement::kHoldsInPart, kFails = Judgement::kDoesNotHold,
@@ -314,4 +314,4 @@ TEST(LensExperiments, AreAllThere) {
 }
 
 }  // namespace
-}  // namespace holdfast::paper::lens
+}  // namespace holdfast::experiment::paper::lens

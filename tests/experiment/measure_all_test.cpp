@@ -10,7 +10,7 @@
 #include "holdfast/core/torch.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 struct MeasureSetting {
@@ -122,4 +122,4 @@ TEST(AuditStatistics, CorrelatesFirstSwapsWithTheSameModelsMeasures) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -7,7 +7,7 @@
 #include "../../src/experiment/r2et/contest.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 constexpr Judgement kHolds = Judgement::kHolds, kInPart = Judgement::kHoldsInPart, kFails = Judgement::kDoesNotHold,
@@ -417,4 +417,4 @@ TEST(R2etGoal, IsNotLeftOpenByNumbersThatAreFarBelow) {
 }
 
 }  // namespace
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

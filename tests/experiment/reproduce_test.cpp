@@ -20,7 +20,7 @@
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 ExperimentContext context_in(const std::string& folder, int threads = 2) {
@@ -358,4 +358,4 @@ TEST(OverSeeds, PairsDifferencesBySeed) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -12,7 +12,7 @@
 #include "support/method_calls.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 using testing_support::method_of;
@@ -253,4 +253,4 @@ INSTANTIATE_TEST_SUITE_P(Explainers, ExplainerConformance, testing::ValuesIn(cas
 });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -7,7 +7,7 @@
 #include "layer_case.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 using testing_support::case_name;
@@ -215,4 +215,4 @@ TEST(LayerExplainers, RefuseAnOpaqueModelInOneSentence) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explain

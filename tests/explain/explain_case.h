@@ -7,6 +7,7 @@
 #include "holdfast/explain/explainer.h"
 
 namespace holdfast::testing_support {
+using namespace explain;
 
 inline ExplainTask whole_task(const Model& model, const at::Tensor& inputs) {
   const at::NoGradGuard no_graph;

@@ -6,7 +6,7 @@
 #include "holdfast/explain/explainer.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 using testing_support::mlp_network;
@@ -114,4 +114,4 @@ INSTANTIATE_TEST_SUITE_P(Explainers, Gauge, testing::ValuesIn(kCalls), [](const 
 });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -5,7 +5,7 @@
 #include "layer_case.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 using testing_support::conv_network;
@@ -106,4 +106,4 @@ TEST(GradCam, RefusesWhatHasNoConvolutionOrNoSuchLayer) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -8,7 +8,7 @@
 #include "support/errors.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 using testing_support::apart;
@@ -197,4 +197,4 @@ TEST(IntegratedGradients, WhatIsMissingIsKnownBeforeAnyWork) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explain

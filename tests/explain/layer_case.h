@@ -13,6 +13,7 @@
 #include "support/small_models.h"
 
 namespace holdfast::testing_support {
+using namespace explain;
 
 inline ExplainTask layer_task(const Model& model, const at::Tensor& inputs, const at::Tensor& targets = {}) {
   const at::NoGradGuard no_graph;

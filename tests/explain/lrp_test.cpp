@@ -9,7 +9,7 @@
 #include "layer_case.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 using testing_support::expect_near;
@@ -224,4 +224,4 @@ TEST(Lrp, RefusesWhatItCannotDoBeforeAnyWork) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -6,7 +6,7 @@
 #include "holdfast/core/tensor.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 using testing_support::apart;
@@ -88,4 +88,4 @@ TEST(GradientShap, TendsToTheMeanOfIntegratedGradients) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explain

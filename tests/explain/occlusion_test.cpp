@@ -4,7 +4,7 @@
 #include "support/errors.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 using testing_support::apart;
@@ -127,4 +127,4 @@ TEST(Occlusion, WindowsThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -9,7 +9,7 @@
 #include "support/errors.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 namespace {
 
 using testing_support::linear_model;
@@ -291,4 +291,4 @@ TEST(Explainer, LinearizesByItsAutogradForm) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -2,6 +2,8 @@
 
 #include "fuzz.h"
 
+using namespace holdfast::data;
+
 void holdfast::fuzz_tar(std::span<const std::byte> input) {
   for (const TarMember& member : parse_tar(input, "input")) {
     // The contents lie inside the archive.

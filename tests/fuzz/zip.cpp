@@ -2,6 +2,8 @@
 
 #include "fuzz.h"
 
+using namespace holdfast::data;
+
 void holdfast::fuzz_zip(std::span<const std::byte> input) {
   for (const ZipMember& member : parse_zip(input, "input")) require(extract(input, member, "input").size() == member.size);
 }

@@ -8,7 +8,7 @@
 #include <holdfast/model/model.h>
 
 int main() {
-  using namespace holdfast;
+  using namespace holdfast::metric;
   const Schema schema = Schema::of(Layout::vector(4));
   const std::vector<double> original{4, 3, 2, 1}, perturbed{4, 1, 2, 3};
   const double overlap = metrics().make("top_k(k=2)")->compare({original, schema}, {perturbed, schema});

@@ -9,6 +9,7 @@
 #include "support/small_models.h"
 
 namespace holdfast::testing_support {
+using namespace measure;
 
 // Six features scaled and shifted, hidden layers of these widths, two classes.
 inline Network chain_network(const op::Activation& activation, const std::vector<std::int64_t>& hidden, std::uint64_t seed) {

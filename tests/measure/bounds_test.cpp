@@ -11,7 +11,7 @@
 #include "measure_case.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 using testing_support::MeasureCase;
@@ -247,4 +247,4 @@ TEST(NoSwapRadius, IsWithinReachOfTheTruth) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -10,7 +10,7 @@
 #include "measure_case.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 using testing_support::chain_network;
@@ -244,4 +244,4 @@ TEST(CertifiedOverlap, RefusesWhatItCannotBound) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

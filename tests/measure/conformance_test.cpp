@@ -11,7 +11,7 @@
 #include "support/method_calls.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 using testing_support::method_of;
@@ -177,4 +177,4 @@ INSTANTIATE_TEST_SUITE_P(Measures, MeasureConformance, testing::ValuesIn(measure
                          [](const auto& row) { return method_of(row.param.call) + "_" + std::to_string(row.index); });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

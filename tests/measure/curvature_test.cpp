@@ -6,7 +6,7 @@
 #include "measure_case.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 using testing_support::MeasureCase;
@@ -189,4 +189,4 @@ TEST(Lanczos, ResidualBoundsTheErrorWhenItStopsEarly) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -13,7 +13,7 @@
 #include "support/errors.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 using testing_support::linear_model;
@@ -322,4 +322,4 @@ TEST(Faithfulness, SaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

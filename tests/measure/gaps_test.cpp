@@ -5,7 +5,7 @@
 #include "holdfast/core/rng.h"
 #include "holdfast/metric/top_k.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 struct Plain {
@@ -65,4 +65,4 @@ TEST(Gaps, AllTheOthersAbove) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

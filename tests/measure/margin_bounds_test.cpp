@@ -6,7 +6,7 @@
 #include "ball_case.h"
 #include "holdfast/measure/margin_bounds.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 using testing_support::chain_network;
@@ -53,4 +53,4 @@ TEST(MarginBounds, HoldEverywhereInTheBallAtAnyDepth) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -9,6 +9,7 @@
 #include "support/small_models.h"
 
 namespace holdfast::testing_support {
+using namespace measure;
 
 struct MeasureCase {
   std::unique_ptr<Model> model;

@@ -7,7 +7,7 @@
 #include "holdfast/core/torch.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 // Logits that are multiples of 1/4, with many ties, and labels; the values below are scikit-learn 1.9's on the same arrays:
@@ -79,4 +79,4 @@ TEST(Predict, NamesTheFirstSampleWithNonFiniteLogits) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

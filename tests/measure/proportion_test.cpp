@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 // scipy.stats.binomtest(k, n).proportion_ci(method="exact"), SciPy 1.17.
@@ -54,4 +54,4 @@ TEST(ProportionInterval, NoSamplesSayNothing) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

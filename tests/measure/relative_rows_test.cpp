@@ -8,7 +8,7 @@
 
 #include "holdfast/core/rng.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 // The definition, term by term in double.
@@ -45,4 +45,4 @@ TEST(RelativeRows, ATinyElementThatStaysHasNoChange) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

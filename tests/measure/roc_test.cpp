@@ -7,7 +7,7 @@
 
 #include "holdfast/core/rng.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 struct Sample {
@@ -126,4 +126,4 @@ TEST(MidRanks, ShareTheRanksOfTies) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -11,7 +11,7 @@
 #include "support/errors.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 using testing_support::linear_model;
@@ -365,4 +365,4 @@ TEST(Stability, NoSamplesGiveNoValues) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

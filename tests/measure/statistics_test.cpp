@@ -8,7 +8,7 @@
 
 #include "holdfast/core/rng.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 using testing::DoubleNear;
@@ -146,4 +146,4 @@ TEST(Correlation, CensoredTimesRankLast) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

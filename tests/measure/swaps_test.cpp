@@ -9,7 +9,7 @@
 
 #include "holdfast/core/rng.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 constexpr std::int64_t kTopRows = 5, kOtherColumns = 7;
@@ -67,4 +67,4 @@ TEST(MostSwaps, StrikesOutAgain) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -5,7 +5,7 @@
 #include "measure_case.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 using testing_support::MeasureCase;
@@ -167,4 +167,4 @@ TEST(Thickness, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -8,7 +8,7 @@
 #include "holdfast/metric/metric.h"
 #include "support/method_calls.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 using testing_support::method_of;
@@ -132,4 +132,4 @@ INSTANTIATE_TEST_SUITE_P(Metrics, MetricConformance, testing::ValuesIn(metric_ca
                          [](const auto& call) { return method_of(call.param) + "_" + std::to_string(call.index); });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::metric

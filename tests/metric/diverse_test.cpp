@@ -7,7 +7,7 @@
 #include "holdfast/metric/top_k.h"
 #include "maps.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 using Positions = std::vector<std::int64_t>;
@@ -107,4 +107,4 @@ TEST(DiverseTies, DecideWhereAnEqualValueWasLeftOut) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -12,7 +12,7 @@
 #include "holdfast/metric/top_k.h"
 #include "maps.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 // Maps of the kinds that explanations have, and worse.
@@ -135,4 +135,4 @@ TEST(SortAscending, EqualsAStableSort) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -12,7 +12,7 @@
 #include "maps.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 using Positions = std::vector<std::int64_t>;
@@ -225,4 +225,4 @@ TEST(LensMetrics, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::metric

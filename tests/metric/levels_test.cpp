@@ -8,7 +8,7 @@
 #include "holdfast/core/rng.h"
 #include "holdfast/metric/top_k.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 const double kNothing = std::numeric_limits<double>::quiet_NaN();
@@ -239,4 +239,4 @@ TEST_F(LevelsTest, JsonHasTheKeysThatScriptsRead) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::metric

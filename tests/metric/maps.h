@@ -9,7 +9,7 @@
 #include "holdfast/core/rng.h"
 #include "holdfast/metric/metric.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 // levels = 0: continuous; otherwise whole numbers below it, so that there are ties.
 inline std::vector<double> random_map(RandomStream& stream, std::int64_t size, std::uint64_t levels = 0) {
@@ -56,4 +56,4 @@ inline std::vector<NamedSchema> all_schemas() {
           {"pixel", Schema::of(Layout::grid(1, 1, 1))}};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

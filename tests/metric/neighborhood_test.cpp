@@ -9,7 +9,7 @@
 
 #include "maps.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 // Whether two features are one step apart, by the words of neighborhood.h and one feature at a time.
@@ -262,4 +262,4 @@ TEST(CorrelationNeighbors, FollowTheDefinition) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -6,7 +6,7 @@
 
 #include "maps.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 int sign(double value) {
@@ -116,4 +116,4 @@ TEST(RankCorrelation, OfSmoothedRandomMapsIsAboveZero) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::metric

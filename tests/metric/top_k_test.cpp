@@ -10,7 +10,7 @@
 #include "maps.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 // By the definition: a stable sort by falling value, first k.
@@ -131,4 +131,4 @@ TEST(TopK, RefusesKBelowOne) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::metric

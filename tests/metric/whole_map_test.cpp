@@ -6,7 +6,7 @@
 #include "holdfast/metric/compare.h"
 #include "maps.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 const Schema& two() {
@@ -66,4 +66,4 @@ TEST(CompareMaps, FoldsEachMapAsItGoes) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::metric

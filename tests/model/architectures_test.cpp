@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 using testing_support::normal_tensor;
@@ -166,4 +166,4 @@ TEST(Initialise, IsPytorchsDefaultAndDependsOnSeedAndNameAlone) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::model

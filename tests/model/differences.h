@@ -9,6 +9,7 @@
 #include "support/small_models.h"
 
 namespace holdfast::testing_support {
+using namespace model;
 
 using Scalar = std::function<at::Tensor(const at::Tensor&)>;
 

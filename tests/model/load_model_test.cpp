@@ -10,7 +10,7 @@
 #include "support/small_models.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 using testing_support::normal_tensor;
@@ -132,4 +132,4 @@ TEST(CallableModel, RunsTheFunctionAndRefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -12,7 +12,7 @@
 #include "support/errors.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 using testing_support::mlp_network;
@@ -262,4 +262,4 @@ TEST(Dropout, IsKeyedBySeedAndKeepsTheMean) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -9,7 +9,7 @@
 #include "holdfast/model/network.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 using testing_support::normal_tensor;
@@ -272,4 +272,4 @@ TEST(Operations, NamesAreDistinct) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -10,7 +10,7 @@
 #include "holdfast/core/torch.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 using testing_support::normal_tensor;
@@ -66,4 +66,4 @@ TEST(PairPool, LeavesOtherPoolsToTorch) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::model

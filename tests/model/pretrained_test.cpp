@@ -14,7 +14,7 @@
 #include "support/outside.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 // Array `name` of the stored reference, [1, shape...].
@@ -122,4 +122,4 @@ TEST(Pretrained, MissingWeightsAreOneSentence) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::model

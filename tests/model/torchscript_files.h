@@ -10,7 +10,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/model/torchscript.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 inline std::string torchscript_file(const std::string& name) {
   return HOLDFAST_TORCHSCRIPT_FILES "/" + name;
@@ -37,4 +37,4 @@ inline at::Tensor weighted_sum(const at::Tensor& logits) {
   return (logits * at::arange(1, logits.size(1) + 1, logits.options()) / static_cast<double>(logits.size(1))).sum();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

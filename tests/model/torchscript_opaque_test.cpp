@@ -10,7 +10,7 @@
 #include "model/torchscript_files.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -146,4 +146,4 @@ TEST(Torchscript, ResultsThatAreNoLogitsAreRefusedInOneSentence) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -11,7 +11,7 @@
 #include "model/torchscript_files.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -169,4 +169,4 @@ TEST(Torchscript, SaysWhichOperationItDoesNotKnowAndWhere) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -9,7 +9,7 @@
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -128,4 +128,4 @@ TEST(ExperimentPage, IsMadeFromTheRunsFiles) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -30,4 +30,4 @@ TEST(Junit, AnyTitleGivesWellFormedXml) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::report

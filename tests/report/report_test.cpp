@@ -17,7 +17,7 @@
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -149,4 +149,4 @@ TEST(Pictures, BarsAreAsLongAsTheMagnitudes) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::report

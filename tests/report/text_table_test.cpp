@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::report {
 namespace {
 
 TEST(Fixed, WhatRoundsToZeroHasNoSign) {
@@ -91,4 +91,4 @@ TEST(ResultsTable, NamesTheEpsilonWhereThereAreSeveral) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -5,9 +5,9 @@
 
 #include "holdfast/data/dataset.h"
 
-#define SKIP_WITHOUT(call)                                                                \
-  do {                                                                                    \
-    if (::holdfast::datasets().make(call)->found_at({}).empty()) {                        \
-      GTEST_SKIP() << "dataset " << (call) << " is not in " << ::holdfast::data_folder(); \
-    }                                                                                     \
+#define SKIP_WITHOUT(call)                                                                      \
+  do {                                                                                          \
+    if (::holdfast::data::datasets().make(call)->found_at({}).empty()) {                        \
+      GTEST_SKIP() << "dataset " << (call) << " is not in " << ::holdfast::data::data_folder(); \
+    }                                                                                           \
   } while (false)

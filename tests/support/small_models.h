@@ -10,6 +10,7 @@
 #include "holdfast/model/model.h"
 
 namespace holdfast::testing_support {
+using namespace model;
 
 // A tensor of standard normal numbers that depends on `seed` alone.
 inline at::Tensor normal_tensor(at::IntArrayRef shape, std::uint64_t seed, at::ScalarType type = at::kFloat) {

@@ -5,7 +5,7 @@
 #include "support/errors.h"
 #include "train/toy.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 TrainBatch batch_of(const Dataset& dataset, std::int64_t count, std::uint64_t seed = 0) {
@@ -95,4 +95,4 @@ TEST(Recipes, SetTheirPartsUnderTheirNames) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -1,7 +1,7 @@
 // The short way through a chain of layers, against the recorded gradient and its double backward.
 #include "objective_case.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 // A trainee whose inside is not seen: objectives take the general way.
@@ -93,4 +93,4 @@ TEST(ChainGap, IsTheRecordedWayWhereTheSoftmaxIsSaturated) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

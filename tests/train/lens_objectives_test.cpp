@@ -11,7 +11,7 @@
 #include "support/temp_folder.h"
 #include "train/toy.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 using testing_support::normal_tensor;
@@ -426,4 +426,4 @@ TEST(LensObjectives, TrainAndResumeToTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

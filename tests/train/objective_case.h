@@ -8,7 +8,7 @@
 #include "plain_mlp.h"
 #include "support/small_models.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 struct ObjectiveCase {
   struct Shape {
@@ -76,4 +76,4 @@ inline void expect_term(ObjectiveCase& subject, const std::string& call, const s
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -6,7 +6,7 @@
 #include "support/errors.h"
 #include "support/method_calls.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 struct Row {
@@ -249,4 +249,4 @@ TEST(Recipes, AreMadeOfTheirObjectives) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

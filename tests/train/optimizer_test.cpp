@@ -5,7 +5,7 @@
 #include "support/errors.h"
 #include "train/toy.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 // A badly conditioned bowl with a bend, in two tensors: its gradient is written out.
@@ -90,4 +90,4 @@ TEST(Optimizer, RefusesTheStateOfOtherParameters) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

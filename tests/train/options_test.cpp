@@ -3,7 +3,7 @@
 #include "support/errors.h"
 #include "train/toy.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 TEST(TrainOptions, TakeTheirDefaultsFromRecipeAndDataset) {
@@ -95,4 +95,4 @@ TEST(EpochBatches, LeaveNoSampleAlone) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

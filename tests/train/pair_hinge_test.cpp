@@ -4,7 +4,7 @@
 #include "objective_case.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 using testing_support::normal_tensor;
@@ -236,4 +236,4 @@ TEST(PairHinge, RefusesWhatItCannotBound) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -12,7 +12,7 @@
 #include "holdfast/data/schema.h"
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 using Vector = std::vector<double>;
 using Matrix = std::vector<Vector>;
@@ -182,4 +182,4 @@ inline std::vector<std::pair<std::size_t, std::size_t>> pairs_of(const Vector& v
   return pairs;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -2,7 +2,7 @@
 #include "objective_case.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 double plain_gap(const Vector& g, std::size_t k, std::size_t count) {
@@ -222,4 +222,4 @@ TEST(Cl, DoesNotSeeTheRankingOfAReluNetwork) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

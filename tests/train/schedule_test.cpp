@@ -5,7 +5,7 @@
 
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 double factor(const std::string& call, std::int64_t step, std::int64_t steps_per_epoch = 10, std::int64_t epochs = 8) {
@@ -51,4 +51,4 @@ TEST(Schedule, RefusesWhatItCannotFollow) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -11,7 +11,7 @@
 
 #include "holdfast/core/rng.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 template <class Number>
@@ -59,4 +59,4 @@ TYPED_TEST(TopRows, NeighbouringNumbersOfAnySizeAreToldApart) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

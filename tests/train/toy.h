@@ -9,7 +9,7 @@
 #include "holdfast/data/dataset.h"
 #include "holdfast/train/trainer.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 // Two round clouds in six dimensions, their means two deviations apart in each of the first two. Every fifth sample is for
 // validation, every fifth for test.
@@ -52,4 +52,4 @@ inline bool same_weights(const Network& a, const Network& b) {
   return true;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -9,7 +9,7 @@
 #include "support/temp_folder.h"
 #include "train/toy.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 std::vector<TrainOptions> of_seeds(const TrainOptions& options, std::uint64_t seeds) {
@@ -174,4 +174,4 @@ TEST_F(Retraining, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

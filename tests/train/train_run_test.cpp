@@ -8,7 +8,7 @@
 #include "support/temp_folder.h"
 #include "train/toy.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 TrainConfig read(const std::string& text, const std::vector<std::string>& overrides = {}) {
@@ -110,4 +110,4 @@ TEST(TrainRun, ExampleConfigurationsAreValid) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -10,7 +10,7 @@
 #include "support/temp_folder.h"
 #include "train/toy.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 // Stops the training as Ctrl-C would after some epochs, and lets the next test start clean.
@@ -248,4 +248,4 @@ TEST(TrainNetwork, RefusesToWatchAnUndefinedMetric) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -4,7 +4,7 @@
 #include "holdfast/train/trainer.h"
 #include "support/errors.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 TrainOptions of_recipe(const std::string& recipe) {
@@ -88,4 +88,4 @@ TEST(Zoo, TrainingLowersEachTermOfThePairHinge) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::train

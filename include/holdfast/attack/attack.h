@@ -16,10 +16,11 @@
 #include "holdfast/attack/outcome.h"
 #include "holdfast/attack/threat.h"
 #include "holdfast/core/registry.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/explain/explainer.h"
 #include "holdfast/metric/metric.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 inline constexpr double kMargin = 1e-4;
 
@@ -78,4 +79,4 @@ class Attack {
 
 const Registry<Attack>& attacks();
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 struct SampleOutcome {
   std::int64_t target = 0;            // the class that is explained
@@ -76,4 +77,4 @@ SampleOutcome outcome_from_json(const Json& json);
 std::vector<std::string> outcome_columns();
 std::vector<std::string> outcome_texts(const SampleOutcome& outcome);
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -13,9 +13,10 @@
 #include "holdfast/attack/valid_rows.h"
 #include "holdfast/core/config.h"
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/schema.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // Which side of a pair may be perturbed.
 enum class Sides { kBoth, kFirst, kSecond };
@@ -85,4 +86,4 @@ struct ThreatModel {
 
 Json to_json(const ThreatModel& threat);
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

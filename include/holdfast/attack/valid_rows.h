@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::attack {
 
 struct ValidRows {
   std::vector<std::vector<std::int64_t>> groups;  // columns of each one-hot group
@@ -13,4 +15,4 @@ struct ValidRows {
   std::vector<double> step;                       // values are low + a multiple of it; 0: any value
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

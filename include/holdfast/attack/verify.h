@@ -8,9 +8,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/attack/threat.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/model/model.h"
 
-namespace holdfast {
+namespace holdfast::attack {
 
 // How far beyond epsilon, of its size, a perturbation may be; and beyond a bound of the box, of its size.
 inline constexpr double kBallTolerance = 1e-6;
@@ -32,4 +33,4 @@ struct Verification {
 Verification verify(const Model& model, const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& perturbed,
                     const at::Tensor& sample_ids, const std::string& attack);
 
-}  // namespace holdfast
+}  // namespace holdfast::attack

@@ -20,7 +20,7 @@ struct CsvTable {
   std::vector<std::string> names;                            // empty without a header
   std::vector<std::vector<std::string>> rows;                // all as long as each other
   std::vector<std::int64_t> lines;                           // the file's line on which each row starts
-  std::unordered_map<std::string, std::size_t> places = {};  // of the columns by name, filled when a file is read
+  std::unordered_map<std::string, std::size_t> places = {};  // of the columns by name, where the file has names
 
   // Position of a column by name, the first one when it appears twice; throws kInput with the nearest name.
   std::size_t column(const std::string& name, const std::string& where) const;

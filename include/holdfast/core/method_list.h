@@ -1,12 +1,12 @@
 // The list of a stage's methods, one line each. Only the register.cpp of a stage includes this.
 //
 // A method's file keeps its names in a namespace of its own and ends with the function that adds the method:
-//     namespace holdfast::top_k {
+//     namespace holdfast::metric::top_k {
 //     ...
 //     void add_to(Registry<Metric>& registry) {
 //       registry.add<TopK>(kInfo);
 //     }
-//     }  // namespace holdfast::top_k
+//     }  // namespace holdfast::metric::top_k
 // The list in register.cpp is a macro that names these namespaces, METHOD(Metric, top_k), in the order in which `holdfast list`
 // shows the methods. HOLDFAST_REGISTRY(Metric, metrics, "metric", HOLDFAST_METRICS) makes the registry from the list.
 #pragma once

@@ -12,10 +12,11 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/registry.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/schema.h"
 #include "holdfast/data/source.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 struct Dataset {
   std::string name;   // the canonical call that made it
@@ -62,4 +63,4 @@ std::string content_digest(const Dataset& dataset);
 // datasets().make(call)->load(context), validated, with its digest.
 Dataset load_dataset(const std::string& call, const LoadContext& context = {});
 
-}  // namespace holdfast
+}  // namespace holdfast::data

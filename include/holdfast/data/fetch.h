@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/data/source.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 struct FetchOptions {
   std::string mirror = mirror_of_environment();
@@ -37,4 +38,4 @@ struct FetchedFile {
 std::vector<FetchedFile> fetch_dataset(const std::string& dataset, const Source& source, const std::string& data_folder,
                                        const FetchOptions& options = {});
 
-}  // namespace holdfast
+}  // namespace holdfast::data

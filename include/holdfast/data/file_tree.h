@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "holdfast/core/files.h"
+#include "holdfast/core/stages.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 class FileTree {
  public:
@@ -34,4 +35,4 @@ class FileTree {
 // A folder with all below it, or an archive by its name's ending: .tar.gz, .tgz, .tar, .zip. Throws kInput.
 std::unique_ptr<FileTree> open_tree(const std::string& path);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

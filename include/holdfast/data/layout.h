@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::data {
 
 struct Layout {
   enum class Kind { kVector, kGrid, kGraph };
@@ -55,4 +57,4 @@ std::vector<double> fold(const Layout& layout, std::span<const double> map);
 void fold_into(const Layout& layout, std::span<const float> maps, std::span<double> folded);
 void fold_into(const Layout& layout, std::span<const double> maps, std::span<double> folded);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

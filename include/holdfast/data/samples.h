@@ -7,10 +7,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/data/schema.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 struct Samples {
   at::Tensor inputs;        // [B, sample...]
@@ -48,4 +49,4 @@ Samples samples_of(const Dataset& dataset, const std::vector<std::int64_t>& rows
 inline constexpr std::int64_t kBackgroundRows = 256;
 at::Tensor background_rows(const Dataset& dataset);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -17,9 +17,10 @@
 #include <vector>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/layout.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 struct Feature {
   std::string name;
@@ -64,4 +65,4 @@ Json to_json(const Schema& schema);
 Schema schema_from_json(const Json& json, const std::string& where);
 Schema read_schema(const std::string& path);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

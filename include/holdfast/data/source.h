@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::data {
 
 // Where datasets are kept: HOLDFAST_DATA, else ~/.cache/holdfast.
 std::string data_folder();
@@ -50,4 +52,4 @@ std::vector<std::string> matching_files(const std::string& folder, const std::st
 // environment beside the program, the user's and the system's. Only those that exist.
 std::vector<std::string> python_package_folders(const std::string& below);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

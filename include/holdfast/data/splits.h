@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::data {
 
 // Positions of each part: disjoint, ascending.
 struct Split {
@@ -35,4 +37,4 @@ Split official_split_by_group(std::span<const std::int64_t> groups, std::span<co
 inline constexpr std::int64_t kFolds = 5;
 Split fold_split(std::span<const std::int64_t> labels, std::uint64_t seed, std::int64_t fold);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -16,9 +16,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/method.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/schema.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 class SyntheticFunction {
  public:
@@ -49,4 +50,4 @@ class SyntheticFunction {
   Schema schema_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -18,9 +18,10 @@
 
 #include "holdfast/core/csv.h"
 #include "holdfast/core/method.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/schema.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 struct Column {
   std::string name;
@@ -77,4 +78,4 @@ struct EncodedTable {
 // At least one column and one row.
 EncodedTable encode(const Table& table, const Encoding& encoding, std::span<const std::int64_t> training_rows);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::data {
 
 struct TarMember {
   std::string name;
@@ -16,4 +18,4 @@ struct TarMember {
 // The regular files of an archive, in its order. Throws kInput naming `where` when it is truncated or damaged.
 std::vector<TarMember> parse_tar(std::span<const std::byte> archive, const std::string& where);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::data {
 
 struct TuGraphs {
   std::vector<std::int64_t> graph_labels;                    // one a graph
@@ -25,4 +27,4 @@ TuGraphs read_tu_graphs(const std::string& folder, const std::string& name);
 // number their labels by first appearance, so that only this makes the nodes of two collections comparable.
 std::map<std::int64_t, std::string> read_tu_node_names(const std::string& readme);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

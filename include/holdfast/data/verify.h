@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/data/source.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 struct FileCheck {
   enum class State { kGood, kUnverified, kMissing, kWrong };
@@ -31,4 +32,4 @@ DatasetCheck check_dataset(const Source& source, const std::string& data_folder)
 // One file, or the several that a path with `*` stands for. `shown` is the folder's name in sums over several files.
 FileCheck check_file(const std::string& folder, const Source::File& file, const std::string& shown);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

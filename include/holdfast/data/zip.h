@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::data {
 
 struct ZipMember {
   std::string name;
@@ -27,4 +29,4 @@ std::vector<std::byte> extract(std::span<const std::byte> archive, const ZipMemb
 // By name; `a.zip!b.csv` is b.csv in the archive a.zip inside this one.
 std::vector<std::byte> extract(std::span<const std::byte> archive, const std::string& name, const std::string& where);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

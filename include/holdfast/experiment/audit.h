@@ -12,11 +12,12 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/experiment/gate.h"
 #include "holdfast/experiment/grid.h"
 #include "holdfast/model/model.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 struct AuditData {
   std::string name;
@@ -57,4 +58,4 @@ void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Tria
 // have been claimed (run_folder.h). `report.html` is not written here: it is made from the files.
 Json run_audit(const AuditPlan& plan, const std::string& folder);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -46,11 +46,12 @@
 #include <vector>
 
 #include "holdfast/core/config.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/experiment/audit.h"
 #include "holdfast/train/trainer.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 struct AuditConfig {
   struct DatasetEntry {
@@ -90,4 +91,4 @@ Json identity_of(const AuditConfig& config, const std::vector<Dataset>& datasets
 AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& datasets, const std::string& folder,
                         const TileOptions& tiles, at::Device device);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

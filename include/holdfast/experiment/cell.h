@@ -11,10 +11,11 @@
 #include "holdfast/attack/attack.h"
 #include "holdfast/attack/verify.h"
 #include "holdfast/core/progress.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/experiment/explain_all.h"
 #include "holdfast/metric/levels.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 struct CellResult {
   at::Tensor targets;                          // [B] int64
@@ -50,4 +51,4 @@ CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOpti
 // Folded maps for metrics.
 MapBatch fold_maps(const at::Tensor& maps, const Schema& schema);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

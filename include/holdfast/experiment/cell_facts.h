@@ -4,9 +4,10 @@
 #include <string>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/experiment/cell.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 // The components of an ensemble: name, share of the samples it won, evaluations a sample; empty for other attacks.
 Json components_json(const CellResult& result);
@@ -31,4 +32,4 @@ void warn_of_no_gradient(const CellResult& result, const std::string& attack);
 // What the verifier found (attack/verify.h).
 Json to_json(const Verification& verified);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -6,9 +6,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/progress.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 struct TileOptions {
   std::int64_t size = 0;  // 0: default_tile(layout)
@@ -34,4 +35,4 @@ ExplainedBatch explain_all(const Explainer& explainer, const ExplainTask& task, 
 // The maps in true units: maps * exp(log_scale).
 at::Tensor scaled_maps(const at::Tensor& maps, const at::Tensor& log_scale);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

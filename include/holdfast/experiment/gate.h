@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 struct Gate {
   std::string text;    // as it was written
@@ -32,4 +33,4 @@ Gate parse_gate(const std::string& text);
 Json check_gates(const std::vector<Gate>& gates, const Json& rows, const Json& measures = Json::array());
 bool all_met(const Json& gates);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -12,10 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/experiment/cell.h"
 #include "holdfast/measure/measure.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 // What is done to the samples of one dataset.
 struct Trial {
@@ -125,4 +126,4 @@ struct MeasureCell {
 // Explainers x measures, in the order of tables, checked; a measure that does not read the explainer makes one cell.
 std::vector<MeasureCell> make_measure_cells(const Subject& subject, const Trial& trial, std::uint64_t seed);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

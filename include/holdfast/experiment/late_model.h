@@ -6,9 +6,10 @@
 #include <mutex>
 #include <utility>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/model/model.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 // Copies share the model; several threads may ask for it at once.
 class LateModel {
@@ -40,4 +41,4 @@ class LateModel {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

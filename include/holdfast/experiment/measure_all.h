@@ -6,11 +6,12 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/progress.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/experiment/explain_all.h"
 #include "holdfast/measure/measure.h"
 #include "holdfast/metric/levels.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 // The task's samples may lie on any device and may lack targets. Throws kUsage or kInput when the parts do not fit each other.
 void check_measure(const Measure& measure, const MeasureTask& task);
@@ -24,4 +25,4 @@ Interval measured_interval(const Measure& measure, const Measurement& measured, 
 // the interval above; undefined values are null and left out.
 Json to_json(const Measure& measure, const Measurement& measured, std::uint64_t seed);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -22,13 +22,14 @@
 
 #include "holdfast/core/json.h"
 #include "holdfast/core/registry.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/experiment/cell.h"
 #include "holdfast/experiment/late_model.h"
 #include "holdfast/model/model.h"
 #include "holdfast/train/trainer.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 enum class Scale {
   kQuick,  // shows that all of it works: under 3 minutes on 2 cores
@@ -250,4 +251,4 @@ Json run_experiment(const ReproduceOptions& options);
 // FOLDER/<paper>/verdicts.json again from all results that lie there.
 void keep_results(const std::string& run, const std::string& folder);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

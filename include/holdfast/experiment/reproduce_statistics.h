@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/experiment/reproduce.h"
 #include "holdfast/measure/statistics.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 // One number for each seed -> their mean with Student's 95 % interval; seeds where it is undefined are left out, and a single
 // seed has no interval.
@@ -31,4 +32,4 @@ double defined_mean(std::span<const double> values);
 // Numbers of a JSON array, null as NaN.
 std::vector<double> numbers(const Json& array);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

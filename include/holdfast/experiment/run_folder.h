@@ -10,8 +10,9 @@
 #include "holdfast/core/folder_lock.h"
 #include "holdfast/core/json.h"
 #include "holdfast/core/new_folders.h"
+#include "holdfast/core/stages.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 // A folder that is this process's own for as long as the claim lives. A claim under which nothing was done leaves nothing.
 class FolderClaim {
@@ -65,4 +66,4 @@ inline const char* const kUnknownMachine = "an unknown machine";  // of work tha
 // "2026-01-31T12:00:00Z"
 std::string utc_now();
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

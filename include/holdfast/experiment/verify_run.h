@@ -8,7 +8,9 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::experiment {
 
 struct RunVerification {
   std::int64_t files = 0;                 // whose digests were checked
@@ -21,4 +23,4 @@ struct RunVerification {
 // input outside its threat model, another predicted class, a value of the metric that is off by more than rounding.
 RunVerification verify_run(const std::string& folder, at::Device device);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

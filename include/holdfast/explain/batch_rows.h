@@ -3,9 +3,10 @@
 
 #include <cstdint>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 enum class Pass {
   kForward,   // logits alone
@@ -34,4 +35,4 @@ class BatchRows {
 // `count` things in as few ranges of at most `most` as possible, of nearly the same size: the size of all but the last.
 std::int64_t even_part(std::int64_t count, std::int64_t most);
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -17,10 +17,11 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/registry.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/samples.h"
 #include "holdfast/model/model.h"
 
-namespace holdfast {
+namespace holdfast::explain {
 
 inline constexpr std::int64_t kExplainMemory = std::int64_t{256} << 20;
 
@@ -99,4 +100,4 @@ at::Tensor predicted_class(const at::Tensor& logits);
 // Subtracts each one-hot group's mean from its columns: the part of a gradient that no valid row can feel. [B, ...] -> same.
 at::Tensor project_groups(const at::Tensor& maps, const Schema& schema);
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

@@ -16,7 +16,9 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::explain {
 
 enum class ExplainedQuantity { kProbability, kLogit, kCrossEntropy };
 // "probability", "logit", "ce".
@@ -34,4 +36,4 @@ LogitCotangent logit_cotangent(const at::Tensor& logits, const at::Tensor& targe
 // hold the other one against.
 LogitCotangent composed_logit_cotangent(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity);
 
-}  // namespace holdfast
+}  // namespace holdfast::explain

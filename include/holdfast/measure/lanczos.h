@@ -7,7 +7,9 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::measure {
 
 struct LanczosOptions {
   std::int64_t steps = 64;  // products at most; as many as a matrix has rows give all eigenvalues
@@ -26,4 +28,4 @@ struct Extremes {
 Extremes lanczos(const std::function<at::Tensor(const at::Tensor&)>& times, const at::Tensor& start,
                  const LanczosOptions& options);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -17,9 +17,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // The bounds of M networks (a stack, or one) at b samples each.
 struct MarginBounds {
@@ -75,4 +76,4 @@ struct PairFactors {
 // dimension 2, j dimension 3.
 at::Tensor pair_lower_bounds(const PairFactors& factors);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -13,9 +13,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/registry.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/explain/explainer.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 struct MeasureTask {
   const Model& model;
@@ -61,4 +62,4 @@ class Measure {
 
 const Registry<Measure>& measures();
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -6,10 +6,11 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/metric/levels.h"
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // Logits of many samples, tile by tile on `threads` threads (0: one for each core): [N, classes] on the CPU. The same bytes
 // for any number of threads. Throws kInput naming the first sample whose logits are not finite.
@@ -42,4 +43,4 @@ std::vector<double> sensitivities(const at::Tensor& clean_logits, const at::Tens
 // Their mean with a bootstrap interval keyed by `seed`.
 Interval sensitivity(const at::Tensor& clean_logits, const at::Tensor& perturbed_logits, std::uint64_t seed);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

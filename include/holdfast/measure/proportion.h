@@ -7,9 +7,10 @@
 
 #include <cstdint>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/metric/levels.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // 0 <= successes <= count; count 0 gives NaN.
 Interval proportion_interval(std::int64_t successes, std::int64_t count);
@@ -17,4 +18,4 @@ Interval proportion_interval(std::int64_t successes, std::int64_t count);
 // P(X >= successes) for X binomial with `count` trials of probability p.
 double binomial_upper_tail(std::int64_t successes, std::int64_t count, double p);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -15,9 +15,10 @@
 #include <span>
 #include <vector>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/metric/levels.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // Ranks from 1, equal values sharing the mean of their ranks.
 std::vector<double> mid_ranks(std::span<const double> values);
@@ -29,4 +30,4 @@ Interval binary_auc(std::span<const double> scores, std::span<const std::int64_t
 // the mean; NaN when none is left. A class with a single sample leaves the interval undefined (NaN).
 Interval macro_auc(std::span<const double> scores, std::span<const std::int64_t> labels, std::int64_t classes);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/metric/levels.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // Two models, or two of anything, measured on the same samples.
 struct PairedComparison {
@@ -55,4 +56,4 @@ Correlation correlate(CorrelationKind kind, std::span<const double> x, std::span
 // would take the number at its word and should not be used.
 std::vector<double> censored_times(std::span<const std::int64_t> first_swap, std::int64_t steps);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -4,11 +4,12 @@
 #include <optional>
 #include <string>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // What makes the network other than piecewise linear, as a phrase: "softplus at node 'act'"; nothing when it is piecewise linear.
 std::optional<std::string> what_bends(const Network& network);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/metric/metric.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 // One value for each sample. The maps lie row after row, schema.layout.inputs() values each, and are finite; the metric has been
 // checked against the schema.
@@ -16,4 +17,4 @@ std::vector<double> compare_maps(const Metric& metric, const Schema& schema, std
 std::vector<double> compare_maps(const Metric& metric, const Schema& schema, std::span<const double> original,
                                  std::span<const double> perturbed);
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -9,9 +9,10 @@
 #include <cstdint>
 #include <span>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/metric/neighborhood.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 // Fills `chosen` and says how many were found, k or fewer. `apart` is the window that is barred; values are >= 0 and finite.
 std::int64_t diverse_top_k(std::span<const double> values, std::int64_t k, const Neighborhood& apart, FeatureSet& chosen);
@@ -22,4 +23,4 @@ std::int64_t pick_apart(std::span<const std::uint32_t> order, std::int64_t k, co
 // Whether a feature was left out that could have been taken in place of one of the same value.
 bool diverse_ties_decide(std::span<const double> values, std::int64_t k, const Neighborhood& apart);
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

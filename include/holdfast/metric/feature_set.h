@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::metric {
 
 class FeatureSet {
  public:
@@ -49,4 +51,4 @@ class FeatureSet {
   std::vector<std::uint64_t> words_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -10,9 +10,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/metric/metric.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 // One of the sizes k, or of the radii w, and its weight, >= 0.
 struct Weighted {
@@ -28,4 +29,4 @@ struct LensWeights {
 double lens_distance(const MapView& a, const MapView& b, const LensWeights& weights);  // d
 double top_distance(const MapView& a, const MapView& b, const LensWeights& weights);   // u
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -14,9 +14,10 @@
 #include <vector>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/metric/metric.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 struct Interval {
   double mean = 0, low = 0, high = 0;                        // 95 %
@@ -82,4 +83,4 @@ void warn_of_ties(const Assessment& assessment);
 // The keys of `measure --json`: name, mean, low, high, chance, adjusted, between, specific, values, and more (docs/metrics.md).
 Json to_json(const Assessment& assessment);
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

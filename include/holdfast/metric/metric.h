@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "holdfast/core/registry.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/layout.h"
 #include "holdfast/data/schema.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 struct MapView {
   std::span<const double> values;  // schema.layout.features() of them, finite, >= 0
@@ -93,4 +94,4 @@ class Metric {
 
 const Registry<Metric>& metrics();
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -19,10 +19,11 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/data/schema.h"
 #include "holdfast/metric/feature_set.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 class Neighborhood {
  public:
@@ -68,4 +69,4 @@ class Neighborhood {
 std::vector<std::vector<std::int64_t>> correlation_neighbors(std::span<const double> rows, std::int64_t features,
                                                              double threshold);
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/metric/feature_set.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 // Positions of the k largest values, ascending; 0 <= k <= values.size(), values finite.
 std::vector<std::int64_t> top_k_set(std::span<const double> values, std::int64_t k);
@@ -44,4 +45,4 @@ class TopSet {
   std::size_t k_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -11,9 +11,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/method.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 // All of them, in the order of op::Activation::Kind.
 const std::vector<MethodInfo>& activation_infos();
@@ -36,4 +37,4 @@ at::Tensor activate(const op::Activation& activation, const at::Tensor& x);
 //     relu: softplus(x)     leaky_relu: slope x + (1 - slope) softplus(x)     relu6: softplus(x) - softplus(x - 6)
 at::Tensor activate_smoothed(const op::Activation& activation, const at::Tensor& x, double beta);
 
-}  // namespace holdfast
+}  // namespace holdfast::model

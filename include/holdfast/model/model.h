@@ -11,10 +11,11 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/registry.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/layout.h"
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 struct Capabilities {
   bool gradients = true;         // logits can be differentiated by the inputs
@@ -92,4 +93,4 @@ void save_network(const std::string& path, const Network& network, const std::st
 std::string model_file(const std::string& text);
 std::unique_ptr<Model> load_model(const std::string& text, at::Device device = at::kCPU);
 
-}  // namespace holdfast
+}  // namespace holdfast::model

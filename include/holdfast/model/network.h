@@ -16,7 +16,9 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::model {
 
 namespace op {
 
@@ -207,4 +209,4 @@ class Network {
   std::vector<int> last_reader_;  // of each node's value: after it the value is let go
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::model

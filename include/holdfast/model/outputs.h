@@ -6,9 +6,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/raw_array.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/core/words.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 // Empty where outputs of this shape are logits [samples, classes] of at least two classes; otherwise the end of a sentence
 // about the model that gave them.
@@ -20,4 +21,4 @@ inline std::string wrong_outputs(at::IntArrayRef shape, std::int64_t samples) {
                      one_each ? ": wrap it so that an output z becomes the two logits [-z/2, z/2]" : "");
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

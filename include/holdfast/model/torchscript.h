@@ -15,12 +15,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/model/model.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 // Throws kInput in one sentence: a missing, truncated or foreign file, a module that takes anything but one tensor,
 // NaN or infinity in its weights (named).
 std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device device);
 
-}  // namespace holdfast
+}  // namespace holdfast::model

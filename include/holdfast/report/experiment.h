@@ -5,8 +5,9 @@
 #include <string>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 
-namespace holdfast {
+namespace holdfast::report {
 
 // results.json as `reproduce` prints it: tables with the paper's numbers beside ours, verdicts, notes.
 std::string experiment_text(const Json& results);
@@ -18,4 +19,4 @@ std::string results_markdown(const std::string& folder);
 // Draws the panels of a run's figures into RUN/figures/NAME_N.png, one row a sample.
 void write_figure_pictures(const std::string& run);
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
-namespace holdfast {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::report {
 
 // Throws kInput when a folder is not a complete run, naming the file that is missing or wrong. Writes atomically.
 void write_report(const std::vector<std::string>& run_folders, const std::string& path);
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -4,8 +4,9 @@
 #include <string>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 
-namespace holdfast {
+namespace holdfast::report {
 
 // A row that missed its gate, in words: "plain MLP, saliency, er: 0.4120".
 std::string missed_row(const Json& results, const Json& gate, const Json& gate_row);
@@ -13,4 +14,4 @@ std::string missed_row(const Json& results, const Json& gate, const Json& gate_r
 // From results.json (docs/run-folder.md).
 std::string junit_xml(const Json& results);
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -7,9 +7,10 @@
 
 #include "holdfast/core/image.h"
 #include "holdfast/core/raw_array.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/schema.h"
 
-namespace holdfast {
+namespace holdfast::report {
 
 struct PictureOptions {
   // Images and graphs: mark this many features in a panel of their own; tables: draw this many bars. 0: no such panel, 24 bars.
@@ -25,4 +26,4 @@ Image draw_map(const RawArray& input, const RawArray& map, const Schema& schema,
 void write_map_png(const std::string& path, const RawArray& input, const RawArray& map, const Schema& schema,
                    const PictureOptions& options = {});
 
-}  // namespace holdfast
+}  // namespace holdfast::report

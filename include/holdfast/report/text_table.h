@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 
-namespace holdfast {
+namespace holdfast::report {
 
 // "0.7100"; what rounds to zero has no sign.
 std::string fixed(double value, int digits);
@@ -29,4 +30,4 @@ std::string components_table(const Json& rows);
 // compared; then the gates.
 std::string results_table(const Json& results);
 
-}  // namespace holdfast
+}  // namespace holdfast::report

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 struct Checkpoint {
   std::vector<Parameter> network, best, optimizer;
@@ -26,4 +27,4 @@ Checkpoint load_checkpoint(const std::string& path);
 // Values copied to the CPU, so that training on does not change them.
 std::vector<Parameter> snapshot(const std::vector<Parameter>& parameters);
 
-}  // namespace holdfast
+}  // namespace holdfast::train

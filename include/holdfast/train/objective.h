@@ -16,10 +16,11 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/registry.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/schema.h"
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 struct TrainBatch {
   at::Tensor inputs;      // [B, sample...]
@@ -97,4 +98,4 @@ struct Recipe {
 
 const Registry<Recipe>& recipes();
 
-}  // namespace holdfast
+}  // namespace holdfast::train

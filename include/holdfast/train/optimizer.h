@@ -10,9 +10,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/registry.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 class Optimizer {
  public:
@@ -56,4 +57,4 @@ class Optimizer {
 
 const Registry<Optimizer>& optimizers();
 
-}  // namespace holdfast
+}  // namespace holdfast::train

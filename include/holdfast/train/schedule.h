@@ -11,8 +11,9 @@
 #include <string>
 
 #include "holdfast/core/registry.h"
+#include "holdfast/core/stages.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 // Where a training stands.
 struct StepPosition {
@@ -37,4 +38,4 @@ class Schedule {
 
 const Registry<Schedule>& schedules();
 
-}  // namespace holdfast
+}  // namespace holdfast::train

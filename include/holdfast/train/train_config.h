@@ -39,9 +39,10 @@
 #include <string>
 
 #include "holdfast/core/config.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/train/trainer.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 struct TrainConfig {
   std::string dataset;
@@ -58,4 +59,4 @@ TrainConfig read_train_config(const Config& config);
 // is a part (an audit's models).
 void read_model_and_training(const ConfigTable& model, const ConfigTable& table, TrainOptions& options);
 
-}  // namespace holdfast
+}  // namespace holdfast::train

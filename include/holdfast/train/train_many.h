@@ -12,12 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/core/stages.h"
 #include "holdfast/train/trainer.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 // One result for each of `options`, in order; folder and threads of the options are not used.
 std::vector<TrainResult> train_many(const Dataset& dataset, const std::vector<TrainOptions>& options, int threads = 0,
                                     const std::string& label = "train");
 
-}  // namespace holdfast
+}  // namespace holdfast::train

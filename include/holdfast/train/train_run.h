@@ -14,11 +14,12 @@
 #include <string>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/train/train_config.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 // `machine`: facts about machine and versions that the caller wants in the manifest. Returns results.json.
 Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine = Json::object());
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -19,11 +19,12 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/stages.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/measure/prediction.h"
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 // Which epoch's weights are kept, by a metric of the validation samples.
 struct EarlyStopping {
@@ -99,4 +100,4 @@ TrainResult train_network(const Dataset& dataset, const TrainOptions& options,
 std::vector<std::vector<std::int64_t>> epoch_batches(const std::vector<std::int64_t>& rows, std::int64_t batch_size,
                                                      std::uint64_t seed, std::int64_t epoch);
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -8,7 +8,7 @@
 
 #include "state.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 
 class Component {
  public:
@@ -32,4 +32,4 @@ std::unique_ptr<Component> make_evolution();
 // All of them, in the order in which they run.
 std::vector<std::unique_ptr<Component>> components();
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

@@ -4,7 +4,7 @@
 #include "contrast_descent.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 namespace {
 
 class Contrast final : public Component {
@@ -45,4 +45,4 @@ std::unique_ptr<Component> make_contrast() {
   return std::make_unique<Contrast>();
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

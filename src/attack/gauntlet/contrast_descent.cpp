@@ -9,7 +9,7 @@
 #include "holdfast/metric/neighborhood.h"
 #include "window_maximum.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 namespace {
 
 class ContrastDescent final : public FeatureDescent {
@@ -93,4 +93,4 @@ std::unique_ptr<Descent> contrast_descent(const AttackState& state, Aim aim, con
                                            AttackState::rows_of(plain ? state.top : state.near, owners), std::move(weights));
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

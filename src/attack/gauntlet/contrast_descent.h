@@ -14,11 +14,11 @@
 
 #include "state.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 
 // For rows of the state. `aim` is the metric's, or {kTop}; metrics of whole maps are attacked at their top. `weights`, undefined
 // or [rows, features], multiply the features.
 std::unique_ptr<Descent> contrast_descent(const AttackState& state, Aim aim, const Ledger::Owners& owners,
                                           at::Tensor weights = {});
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

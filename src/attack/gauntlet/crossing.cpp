@@ -12,7 +12,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 namespace {
 
 constexpr double kBehind = 1e-3;  // of epsilon: how far behind a boundary
@@ -131,4 +131,4 @@ std::unique_ptr<Component> make_crossing() {
   return std::make_unique<Crossing>();
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

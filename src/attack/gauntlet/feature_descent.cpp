@@ -5,7 +5,7 @@
 #include "../feature_maps.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 
 at::Tensor fold_features(const Layout& layout, const at::Tensor& maps) {
   const std::int64_t channels = layout.inputs() / layout.features();
@@ -28,4 +28,4 @@ void FeatureDescent::keep(const at::Tensor& rows) {
   }
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

@@ -7,7 +7,7 @@
 #include "../walk.h"
 #include "holdfast/data/layout.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 
 // [rows, features] of maps [rows, sample...].
 at::Tensor fold_features(const Layout& layout, const at::Tensor& maps);
@@ -27,4 +27,4 @@ class FeatureDescent : public Descent {
   const Layout layout_;
 };
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

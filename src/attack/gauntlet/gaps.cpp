@@ -8,7 +8,7 @@
 #include "feature_descent.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 namespace {
 
 class WeightedGaps final : public FeatureDescent {
@@ -54,4 +54,4 @@ std::unique_ptr<Component> make_gaps() {
   return std::make_unique<Gaps>();
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

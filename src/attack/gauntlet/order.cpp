@@ -7,7 +7,7 @@
 #include "feature_descent.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 namespace {
 
 // <c, f(a)> / ||f(a)||, f centring where `centred`, of the logarithm where `of_logarithm`.
@@ -75,4 +75,4 @@ std::unique_ptr<Component> make_order() {
   return std::make_unique<Order>();
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

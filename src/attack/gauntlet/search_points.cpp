@@ -6,7 +6,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 
 SearchPoints::SearchPoints(const AttackState& state) : points_(state.ledger.best_points()) {
   const double sign = state.task.metric.direction() == Direction::kHigherIsMoreAlike ? 1 : -1;
@@ -41,4 +41,4 @@ void SearchPoints::move(const at::Tensor& points, const std::vector<double>& har
   points_ = points_.index_copy(0, index(samples), points.index_select(0, index(rows)));
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

@@ -7,7 +7,7 @@
 
 #include "state.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 
 class SearchPoints {
  public:
@@ -24,4 +24,4 @@ class SearchPoints {
   std::vector<double> harm_;  // lower is worse for the defender
 };
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

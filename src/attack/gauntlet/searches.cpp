@@ -18,7 +18,7 @@
 #include "holdfast/core/torch.h"
 #include "search_points.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 namespace {
 
 // Moves about `width` long in the threat's norm, in l1 with most of it in a few elements, for `children` blocks of all running
@@ -231,4 +231,4 @@ std::unique_ptr<Component> make_square() {
   return std::make_unique<Square>();
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

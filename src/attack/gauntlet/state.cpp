@@ -12,7 +12,7 @@
 #include "holdfast/metric/neighborhood.h"
 #include "holdfast/model/activation.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 namespace {
 
 // Samples with at most so many features are small.
@@ -210,7 +210,7 @@ void AttackState::walk_down(Descent& descent, const Ledger::Owners& owners, cons
                         .fresh_noise = fresh_noise,
                         .hinge = small_steps ? kSmallHinge : kHinge,
                         .repair = kRepair};
-  holdfast::walk(task, ledger, descent, rules, Walkers::of(task, owners, starts(owners, plan)));
+  attack::walk(task, ledger, descent, rules, Walkers::of(task, owners, starts(owners, plan)));
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

@@ -12,7 +12,7 @@
 #include "../ledger.h"
 #include "../walk.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 
 class AttackState {
  public:
@@ -77,4 +77,4 @@ class AttackState {
   std::vector<double> scales_;  // of each activation's input, over the reference rows and within the ball
 };
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

@@ -15,7 +15,7 @@
 #include "holdfast/core/torch.h"
 #include "window_maximum.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 namespace {
 
 constexpr double kTiny = 1e-6;  // of the largest value: what is below it is not raised by its logarithm
@@ -100,4 +100,4 @@ std::unique_ptr<Component> make_threshold() {
   return std::make_unique<Threshold>();
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

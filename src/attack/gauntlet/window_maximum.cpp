@@ -6,7 +6,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/neighborhood.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 namespace {
 
 // Elements of the table of windows up to which it is used, where the layout is no grid.
@@ -62,4 +62,4 @@ std::pair<at::Tensor, at::Tensor> WindowMaximum::operator()(const at::Tensor& a)
   return {value, table.unsqueeze(0).expand_as(gathered).gather(2, slot.unsqueeze(2)).squeeze(2)};
 }
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

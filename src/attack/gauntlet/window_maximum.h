@@ -8,7 +8,7 @@
 
 #include "holdfast/data/schema.h"
 
-namespace holdfast::gauntlet {
+namespace holdfast::attack::gauntlet {
 
 class WindowMaximum {
  public:
@@ -28,4 +28,4 @@ class WindowMaximum {
   at::Tensor table_;  // of layouts that are no grids
 };
 
-}  // namespace holdfast::gauntlet
+}  // namespace holdfast::attack::gauntlet

@@ -8,7 +8,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
 
-namespace holdfast::abide_ho111 {
+namespace holdfast::data::abide_ho111 {
 
 constexpr std::int64_t kRegions = 111;
 constexpr double kStoredAs = 10000;  // correlations are kept as 16-bit whole numbers of ten-thousandths
@@ -67,4 +67,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<AbideHo111>(kInfo);
 }
 
-}  // namespace holdfast::abide_ho111
+}  // namespace holdfast::data::abide_ho111

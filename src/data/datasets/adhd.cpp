@@ -10,7 +10,7 @@
 #include "holdfast/data/dataset.h"
 #include "holdfast/data/tu_graphs.h"
 
-namespace holdfast::adhd {
+namespace holdfast::data::adhd {
 
 constexpr std::int64_t kAdhdRegions = 190;
 const std::vector<std::string> kSites = {"KKI", "OHSU", "Peking_1"};
@@ -131,4 +131,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<Adhd>(kInfo);
 }
 
-}  // namespace holdfast::adhd
+}  // namespace holdfast::data::adhd

@@ -16,7 +16,7 @@
 #include "holdfast/data/dataset.h"
 #include "tables.h"
 
-namespace holdfast::adult {
+namespace holdfast::data::adult {
 
 const MethodInfo kInfo{
     .name = "adult",
@@ -198,4 +198,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<Adult>(kInfo);
 }
 
-}  // namespace holdfast::adult
+}  // namespace holdfast::data::adult

@@ -6,7 +6,7 @@
 #include "holdfast/data/dataset.h"
 #include "holdfast/data/splits.h"
 
-namespace holdfast::arrays {
+namespace holdfast::data::arrays {
 
 const std::vector<OptionSpec> kOptions = {{"inputs", "", anything(), "file with one sample a row"},
                                           {"labels", "", anything(), "file with one class a sample, from 0"},
@@ -139,4 +139,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<Idx>(kIdxInfo);
 }
 
-}  // namespace holdfast::arrays
+}  // namespace holdfast::data::arrays

@@ -4,7 +4,7 @@
 #include "holdfast/data/dataset.h"
 #include "tables.h"
 
-namespace holdfast::bank {
+namespace holdfast::data::bank {
 
 const MethodInfo kInfo{
     .name = "bank",
@@ -68,4 +68,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<Bank>(kInfo);
 }
 
-}  // namespace holdfast::bank
+}  // namespace holdfast::data::bank

@@ -6,7 +6,7 @@
 #include "holdfast/data/dataset.h"
 #include "tables.h"
 
-namespace holdfast::breast_cancer {
+namespace holdfast::data::breast_cancer {
 
 const MethodInfo kInfo{
     .name = "breast_cancer",
@@ -75,4 +75,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<BreastCancer>(kInfo);
 }
 
-}  // namespace holdfast::breast_cancer
+}  // namespace holdfast::data::breast_cancer

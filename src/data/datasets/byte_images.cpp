@@ -3,7 +3,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 void warn_of_byte_images(const at::Tensor& inputs, const Schema& schema, const std::string& where) {
   constexpr double kHighestInUnits = 2;  // images in [0, 1], with room for augmentation and noise
@@ -16,4 +16,4 @@ void warn_of_byte_images(const at::Tensor& inputs, const Schema& schema, const s
               where, low, high);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

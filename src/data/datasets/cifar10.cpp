@@ -16,7 +16,7 @@
 #include "holdfast/data/file_tree.h"
 #include "images.h"
 
-namespace holdfast::cifar10 {
+namespace holdfast::data::cifar10 {
 
 constexpr std::int64_t kBatch = 10000, kBatches = 5, kSide = 32, kPixels = kSide * kSide, kValues = 3 * kPixels;
 constexpr const char* kCifarArchive = "cifar-10-binary.tar.gz";
@@ -199,4 +199,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<Cifar10>(kInfo);
 }
 
-}  // namespace holdfast::cifar10
+}  // namespace holdfast::data::cifar10

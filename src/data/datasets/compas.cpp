@@ -8,7 +8,7 @@
 #include "holdfast/data/dataset.h"
 #include "tables.h"
 
-namespace holdfast::compas {
+namespace holdfast::data::compas {
 
 const MethodInfo kInfo{
     .name = "compas",
@@ -76,4 +76,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<Compas>(kInfo);
 }
 
-}  // namespace holdfast::compas
+}  // namespace holdfast::data::compas

@@ -8,7 +8,7 @@
 #include "holdfast/data/dataset.h"
 #include "tables.h"
 
-namespace holdfast::csv {
+namespace holdfast::data::csv {
 
 // More levels than this make a column an identifier or free text rather than a category.
 constexpr std::size_t kMostLevels = 200;
@@ -161,4 +161,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<Csv>(kInfo);
 }
 
-}  // namespace holdfast::csv
+}  // namespace holdfast::data::csv

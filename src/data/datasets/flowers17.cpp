@@ -9,7 +9,7 @@
 #include "holdfast/data/file_tree.h"
 #include "images.h"
 
-namespace holdfast::flowers17 {
+namespace holdfast::data::flowers17 {
 
 constexpr const char* kFlowersArchive = "17flowers.tgz";
 constexpr std::int64_t kEach = 80;
@@ -85,4 +85,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<Flowers17>(kInfo);
 }
 
-}  // namespace holdfast::flowers17
+}  // namespace holdfast::data::flowers17

@@ -8,7 +8,7 @@
 #include "holdfast/data/dataset.h"
 #include "tables.h"
 
-namespace holdfast::german_credit {
+namespace holdfast::data::german_credit {
 
 const MethodInfo kInfo{.name = "german_credit",
                        .summary = "applications for loans: a good or a bad risk (Statlog German Credit)",
@@ -108,4 +108,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<GermanCredit>(kInfo);
 }
 
-}  // namespace holdfast::german_credit
+}  // namespace holdfast::data::german_credit

@@ -3,7 +3,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/data/splits.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 Dataset graph_dataset(at::Tensor edges, std::int64_t nodes, std::vector<std::int64_t> labels, std::vector<std::string> classes,
                       std::pair<double, double> range, const LoadContext& context) {
@@ -20,4 +20,4 @@ Dataset graph_dataset(at::Tensor edges, std::int64_t nodes, std::vector<std::int
   return dataset;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

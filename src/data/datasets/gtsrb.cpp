@@ -16,7 +16,7 @@
 #include "holdfast/data/file_tree.h"
 #include "images.h"
 
-namespace holdfast::gtsrb {
+namespace holdfast::data::gtsrb {
 
 constexpr const char* kSubset = "gtsrb32_subset.tar.gz";
 constexpr const char* kTrainArchive = "GTSRB_Final_Training_Images.zip";
@@ -222,4 +222,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<Gtsrb>(kInfo);
 }
 
-}  // namespace holdfast::gtsrb
+}  // namespace holdfast::data::gtsrb

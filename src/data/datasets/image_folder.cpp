@@ -11,7 +11,7 @@
 #include "holdfast/data/file_tree.h"
 #include "images.h"
 
-namespace holdfast::image_folder {
+namespace holdfast::data::image_folder {
 
 bool is_image_name(const std::string& name) {
   std::string ending = name.substr(std::min(name.size(), name.rfind('.')));
@@ -125,4 +125,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<ImageFolder>(kInfo);
 }
 
-}  // namespace holdfast::image_folder
+}  // namespace holdfast::data::image_folder

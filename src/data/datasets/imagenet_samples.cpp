@@ -11,7 +11,7 @@
 #include "holdfast/data/file_tree.h"
 #include "images.h"
 
-namespace holdfast::imagenet_samples {
+namespace holdfast::data::imagenet_samples {
 
 constexpr std::int64_t kImagenetClasses = 1000;
 constexpr const char* kArchive = "imagenet-sample-images.zip";
@@ -126,4 +126,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<ImagenetSamples>(kInfo);
 }
 
-}  // namespace holdfast::imagenet_samples
+}  // namespace holdfast::data::imagenet_samples

@@ -8,7 +8,7 @@
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 constexpr std::int64_t kImagesAtOnce = 32;      // a thread's share of images
@@ -103,4 +103,4 @@ Dataset image_dataset(at::Tensor inputs, std::vector<std::int64_t> labels, std::
   return image_dataset(std::move(inputs), labels, official_split(labels, train_count, seed), std::move(classes));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -11,7 +11,7 @@
 #include "holdfast/data/dataset.h"
 #include "holdfast/data/splits.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 // Room for images, not yet filled, in large pages where the system has them: taking a big dataset's memory in small ones
 // costs more time than filling it.
@@ -47,4 +47,4 @@ Dataset image_dataset(at::Tensor inputs, std::vector<std::int64_t> labels, std::
 // Makes a dataset of images whose parts are given.
 Dataset image_dataset(at::Tensor inputs, const std::vector<std::int64_t>& labels, Split split, std::vector<std::string> classes);
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -10,7 +10,7 @@
 #include "holdfast/data/dataset.h"
 #include "images.h"
 
-namespace holdfast::mnist {
+namespace holdfast::data::mnist {
 
 struct Part {
   RawArray images, labels;
@@ -148,4 +148,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   add_fashion_mnist(registry);
 }
 
-}  // namespace holdfast::mnist
+}  // namespace holdfast::data::mnist

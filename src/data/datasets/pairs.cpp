@@ -11,7 +11,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
 
-namespace holdfast::pairs {
+namespace holdfast::data::pairs {
 
 const MethodInfo kInfo{
     .name = "pairs",
@@ -178,4 +178,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<Pairs>(kInfo);
 }
 
-}  // namespace holdfast::pairs
+}  // namespace holdfast::data::pairs

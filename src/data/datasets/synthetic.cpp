@@ -8,7 +8,7 @@
 #include "holdfast/data/dataset.h"
 #include "holdfast/data/splits.h"
 
-namespace holdfast::synthetic {
+namespace holdfast::data::synthetic {
 
 const MethodInfo kInfo{
     .name = "synthetic",
@@ -44,9 +44,9 @@ at::Tensor takes_sine(const at::Tensor& u) {
   return at::arange(u.size(1), u.options()).remainder(2) == 0;
 }
 
-}  // namespace holdfast::synthetic
+}  // namespace holdfast::data::synthetic
 
-namespace holdfast {
+namespace holdfast::data {
 
 struct SyntheticFunction::Parts {
   at::Tensor linear, additive;         // u
@@ -147,9 +147,9 @@ at::Tensor SyntheticFunction::contributions(const at::Tensor& x) const {
                  1);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data
 
-namespace holdfast::synthetic {
+namespace holdfast::data::synthetic {
 
 class Synthetic final : public DatasetLoader {
  public:
@@ -202,4 +202,4 @@ void add_to(Registry<DatasetLoader>& registry) {
   registry.add<Synthetic>(kInfo);
 }
 
-}  // namespace holdfast::synthetic
+}  // namespace holdfast::data::synthetic

@@ -1,7 +1,7 @@
 #include "tables.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 std::vector<OptionSpec> table_options(std::vector<OptionSpec> own) {
   std::vector<OptionSpec> options = encoding_options();
@@ -24,4 +24,4 @@ Dataset table_dataset(const Table& table, const Column& labels, Split split, con
   return dataset;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -8,7 +8,7 @@
 #include "holdfast/data/splits.h"
 #include "holdfast/data/table.h"
 
-namespace holdfast {
+namespace holdfast::data {
 
 // The options of every table, and those of one dataset after them.
 std::vector<OptionSpec> table_options(std::vector<OptionSpec> own = {});
@@ -28,4 +28,4 @@ CsvTable filtered(const CsvTable& csv, Keep keep) {
   return result;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

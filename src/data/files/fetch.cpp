@@ -26,7 +26,7 @@
 #include "holdfast/data/verify.h"
 #include "holdfast/data/zip.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -327,4 +327,4 @@ std::vector<FetchedFile> fetch_dataset(const std::string& dataset, const Source&
   return fetched;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -8,7 +8,7 @@
 #include "holdfast/data/tar.h"
 #include "holdfast/data/zip.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,4 +80,4 @@ std::unique_ptr<FileTree> open_tree(const std::string& path) {
   input_error("{} is neither a folder nor a .tar.gz, .tgz, .tar or .zip archive", path);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -6,7 +6,7 @@
 
 #include "holdfast/core/error.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ std::vector<std::string> python_package_folders(const std::string& below) {
   return folders;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

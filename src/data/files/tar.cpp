@@ -8,7 +8,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 constexpr std::size_t kBlock = 512;
@@ -100,4 +100,4 @@ std::vector<TarMember> parse_tar(std::span<const std::byte> archive, const std::
   input_error("{}: truncated tar archive: it ends without its closing blocks", where);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

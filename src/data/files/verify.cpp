@@ -7,7 +7,7 @@
 
 #include "holdfast/core/files.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 using State = FileCheck::State;
@@ -68,4 +68,4 @@ DatasetCheck check_dataset(const Source& source, const std::string& data_folder)
   return check;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

@@ -9,7 +9,7 @@
 #include "holdfast/core/files.h"
 #include "holdfast/core/method.h"
 
-namespace holdfast {
+namespace holdfast::data {
 namespace {
 
 constexpr std::uint32_t kEndSignature = 0x06054b50, kDirectorySignature = 0x02014b50, kLocalSignature = 0x04034b50;
@@ -126,4 +126,4 @@ std::vector<std::byte> extract(std::span<const std::byte> archive, const std::st
   return bang == std::string::npos ? data : extract(data, name.substr(bang + 1), where + "!" + outer);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::data

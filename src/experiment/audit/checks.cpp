@@ -7,7 +7,7 @@
 #include "holdfast/experiment/audit.h"
 #include "holdfast/measure/measure.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 void exclude_non_finite(AuditData& data) {
   const at::Tensor finite = at::isfinite(data.samples.inputs).flatten(1).all(1);
@@ -34,4 +34,4 @@ void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Tria
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -14,7 +14,7 @@
 #include "holdfast/train/train_config.h"
 #include "holdfast/version.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 // Calls of one kind, each checked: "audit.toml:3: attacks: unknown attack 'err' (did you mean 'er'?)".
@@ -205,4 +205,4 @@ AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& d
   return plan;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -9,7 +9,7 @@
 #include "holdfast/core/json.h"
 #include "holdfast/experiment/audit.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 
 // What is kept of a row once its files are written: its names, and what other rows are held against.
 struct RowSummary {
@@ -58,4 +58,4 @@ std::string measure_lines(const MeasureRow& row);
 // What is stored in `folder` is not computed again.
 MeasureRow run_measure(const MeasureCell& cell, const TileOptions& tiles, const std::string& folder, Progress* progress);
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

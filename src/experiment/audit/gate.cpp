@@ -9,7 +9,7 @@
 #include "holdfast/measure/measure.h"
 #include "holdfast/metric/metric.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 const std::vector<std::string> kFields{"mean", "low", "high", "median", "adjusted", "specific"};
@@ -109,4 +109,4 @@ bool all_met(const Json& gates) {
   return std::all_of(gates.begin(), gates.end(), [](const Json& gate) { return gate.at("met").get<bool>(); });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

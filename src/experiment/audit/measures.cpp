@@ -7,7 +7,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/measure_all.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 Json stored(const Measurement& measured) {
@@ -82,4 +82,4 @@ std::string measure_lines(const MeasureRow& row) {
   return text;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

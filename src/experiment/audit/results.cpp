@@ -9,7 +9,7 @@
 #include "holdfast/measure/prediction.h"
 #include "holdfast/measure/proportion.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 Json interval_json(const Interval& interval) {
@@ -146,4 +146,4 @@ std::vector<std::optional<std::string>> beaten_by(const std::vector<RowSummary>&
   return beaten;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -6,7 +6,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/run_folder.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -155,4 +155,4 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
   return results;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -11,7 +11,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 // Before the sample's outcome, and behind it.
@@ -89,4 +89,4 @@ void write_arrays(const std::string& folder, const Row& row, std::int64_t count)
   write_json(folder + "/samples.json", described);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -5,7 +5,7 @@
 
 #include "files.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 // The names of a row of the grid but its model's: what two rows must share to be compared.
@@ -102,4 +102,4 @@ Json correlations_json(const std::vector<RowSummary>& rows, const std::vector<Me
   return result;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -14,7 +14,7 @@
 #include "holdfast/experiment/grid.h"
 #include "holdfast/experiment/run_folder.h"
 
-namespace holdfast {
+namespace holdfast::experiment {
 namespace {
 
 // What float32 maps of another batch size may change of a metric.
@@ -168,4 +168,4 @@ RunVerification verify_run(const std::string& folder, at::Device device) {
   return RunVerifier(folder, device).run();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::experiment

@@ -8,7 +8,7 @@
 #include "claims.h"
 #include "holdfast/metric/neighborhood.h"
 
-namespace holdfast::paper::lens {
+namespace holdfast::experiment::paper::lens {
 namespace {
 
 bool has_digits(const MeasuredRow& row) {
@@ -339,9 +339,9 @@ void analyse_ablation(PaperRun& run) {
 }
 
 }  // namespace
-}  // namespace holdfast::paper::lens
+}  // namespace holdfast::experiment::paper::lens
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 
 const std::map<std::string, Analysis>& lens_analyses() {
   static const std::map<std::string, Analysis> all{
@@ -351,4 +351,4 @@ const std::map<std::string, Analysis>& lens_analyses() {
   return all;
 }
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace holdfast::paper::lens {
+namespace holdfast::experiment::paper::lens {
 
 Finding judge_small_share(const std::vector<SharesBelow>& readings, double most) {
   std::vector<Judgement> judgements;
@@ -63,4 +63,4 @@ Judgement with_conditions(Judgement of_cases, const std::vector<Condition>& cond
   return of_cases == Judgement::kHolds && !all ? Judgement::kHoldsInPart : of_cases;
 }
 
-}  // namespace holdfast::paper::lens
+}  // namespace holdfast::experiment::paper::lens

@@ -6,7 +6,7 @@
 
 #include "../paper/run.h"
 
-namespace holdfast::paper::lens {
+namespace holdfast::experiment::paper::lens {
 
 // L7: shares of samples below two limits, by dataset. The paper does not say how it counts, so that it is decided only where both
 // readings agree.
@@ -45,4 +45,4 @@ Answers count_answers(const std::string& path);
 void draw_pictures(paper::PaperRun& run);
 void score_survey(paper::PaperRun& run);
 
-}  // namespace holdfast::paper::lens
+}  // namespace holdfast::experiment::paper::lens

@@ -11,7 +11,7 @@
 #include "holdfast/metric/neighborhood.h"
 #include "holdfast/metric/top_k.h"
 
-namespace holdfast::paper::lens {
+namespace holdfast::experiment::paper::lens {
 namespace {
 
 // What is marked in a picture, as the figure's fields say it: "windows of 3 x 3 round the top k: plain 1".
@@ -180,4 +180,4 @@ void draw_pictures(PaperRun& run) {
   run.judge("L5", {Judgement::kNotDecided, words, values[2]}, 1);
 }
 
-}  // namespace holdfast::paper::lens
+}  // namespace holdfast::experiment::paper::lens

@@ -4,7 +4,7 @@
 #include "holdfast/core/words.h"
 #include "holdfast/measure/proportion.h"
 
-namespace holdfast::paper::lens {
+namespace holdfast::experiment::paper::lens {
 
 Answers count_answers(const std::string& path) {
   const Json answers = read_json(path);
@@ -55,4 +55,4 @@ void score_survey(paper::PaperRun& run) {
   run.judge("L9", {judge_above(number, 0.5), {{"answered", answered}}, number}, 0);
 }
 
-}  // namespace holdfast::paper::lens
+}  // namespace holdfast::experiment::paper::lens

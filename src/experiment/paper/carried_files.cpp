@@ -40,7 +40,7 @@ struct CarriedFile {
 
 extern "C" const CarriedFile holdfast_carried_files[];  // ends with a null name
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 
 std::string carried_file(const std::string& path) {
   for (const CarriedFile* file = holdfast_carried_files; file->name != nullptr; ++file) {
@@ -49,4 +49,4 @@ std::string carried_file(const std::string& path) {
   usage_error("the program carries no file configs/{}", path);
 }
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

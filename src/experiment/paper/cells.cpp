@@ -11,7 +11,7 @@
 #include "holdfast/experiment/measure_all.h"
 #include "holdfast/experiment/reproduce_statistics.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 namespace {
 
 const std::vector<std::int64_t>& positions(const Subject& subject) {
@@ -48,7 +48,7 @@ Subject with_rows(Subject subject, const std::vector<std::size_t>& chosen) {
 
 // The subject's samples, with the labels as targets where these are explained.
 Samples samples_of(const Subject& subject) {
-  Samples samples = holdfast::samples_of(subject.data->data, positions(subject));
+  Samples samples = data::samples_of(subject.data->data, positions(subject));
   if (subject.explains_labels) samples.targets = samples.labels;
   return samples;
 }
@@ -222,7 +222,7 @@ double number_or_nan(const Json& json) {
 }  // namespace
 
 const MetricNumbers& AttackedCell::of(const std::string& metric) const {
-  const auto found = std::ranges::find(metrics, holdfast::metrics().options(metric).canonical(), &MetricNumbers::metric);
+  const auto found = std::ranges::find(metrics, metric::metrics().options(metric).canonical(), &MetricNumbers::metric);
   HOLDFAST_CHECK(found != metrics.end());
   return *found;
 }
@@ -354,4 +354,4 @@ void CellBatch::run(ExperimentContext& context, const std::string& label) {
   measured_ = context.compute(label + ", measures", measures_);
 }
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

@@ -13,7 +13,7 @@
 
 #include "holdfast/experiment/reproduce.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 
 inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
@@ -111,4 +111,4 @@ CellResult attack_maps(const Subject& subject, const AttackChoice& choice, std::
 MapBatch clean_maps(const Subject& subject, std::uint64_t seed, int threads);
 at::Tensor inputs_of(const Subject& subject);
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

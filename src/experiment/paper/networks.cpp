@@ -11,7 +11,7 @@
 #include "holdfast/train/objective.h"
 #include "numbers.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 namespace {
 
 using Data = std::shared_ptr<const ExperimentData>;
@@ -281,4 +281,4 @@ double gradient_evaluations(const std::string& recipe) {
   return 3 * static_cast<double>(options.integer("inner_path_steps")) * steps + 3 * outer;
 }
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

@@ -8,7 +8,7 @@
 #include "cells.h"
 #include "plan.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 
 // One trained network, by seed or fold.
 struct Member {
@@ -55,4 +55,4 @@ std::vector<double> robust_accuracies(ExperimentContext& context, const MethodNe
 // recipes that are not counted.
 double gradient_evaluations(const std::string& recipe);
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

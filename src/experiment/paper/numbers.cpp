@@ -6,7 +6,7 @@
 #include "holdfast/measure/proportion.h"
 #include "holdfast/metric/levels.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 namespace {
 
 // The mean over networks; nothing where it is undefined.
@@ -164,4 +164,4 @@ Value independent_difference(const Value& first, const Value& second) {
   return result;
 }
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

@@ -9,7 +9,7 @@
 #include "cells.h"
 #include "holdfast/experiment/reproduce_statistics.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 
 using BySeed = std::vector<std::vector<double>>;  // one list for each network (seed or fold), one number a sample
 
@@ -59,4 +59,4 @@ Value share_difference(const std::vector<double>& first, const std::vector<doubl
 // first - second of values that have nothing in common: the ends' distances add as squares.
 Value independent_difference(const Value& first, const Value& second);
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

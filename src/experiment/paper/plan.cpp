@@ -11,7 +11,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/number.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -308,7 +308,7 @@ Plan read_plan(const std::string& text, const std::string& where, Scale scale, c
   const Paper& paper = paper_named(plan.paper, scale);
   read_info(root, paper.citation, plan.info);
   Words options = given;
-  for (const OptionSpec& option : plan.info.options) options.emplace(option.name, to_string(option.value));
+  for (const OptionSpec& option : plan.info.options) options.emplace(option.name, holdfast::to_string(option.value));
 
   plan.title = word(root, "title", plan.info.summary);
   plan.analysis = word(root, "analysis");
@@ -355,4 +355,4 @@ Plan read_plan(const std::string& text, const std::string& where, Scale scale, c
   return plan;
 }
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

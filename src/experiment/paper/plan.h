@@ -10,7 +10,7 @@
 
 #include "setting.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 
 // A file that the program carries: "r2et/table1.toml" of configs/. Throws kUsage when there is none.
 std::string carried_file(const std::string& path);
@@ -131,4 +131,4 @@ struct Plan {
 // The plan at a scale; `options` are the words of the experiment's own options.
 Plan read_plan(const std::string& text, const std::string& where, Scale scale, const Words& options = {});
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

@@ -10,7 +10,7 @@
 #include "holdfast/core/number.h"
 #include "holdfast/core/words.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 
 // The cells behind one column of one row: one list for each attack, a cell for each network.
 struct PaperRun::Request {
@@ -565,4 +565,4 @@ std::unique_ptr<Experiment> make_paper_experiment(const std::string& text, const
   return std::make_unique<PaperExperiment>(text, where, options);
 }
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

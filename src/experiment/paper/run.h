@@ -12,7 +12,7 @@
 #include "numbers.h"
 #include "plan.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 
 // A row of a table with the numbers behind its values.
 struct MeasuredRow {
@@ -120,4 +120,4 @@ const std::map<std::string, Analysis>& lens_analyses();
 // The experiment of a TOML text.
 std::unique_ptr<Experiment> make_paper_experiment(const std::string& text, const std::string& where, const Options& options);
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

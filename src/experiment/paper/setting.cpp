@@ -8,7 +8,7 @@
 
 #include "holdfast/core/error.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 namespace {
 
 using Field = std::variant<std::string Setting::*, std::int64_t Setting::*, double Setting::*>;
@@ -147,4 +147,4 @@ std::string text_by_scale(const ConfigTable& table, const std::string& key, Scal
   return of_scale(table.texts(key, std::vector{fallback}), scale, table.where(key));
 }
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

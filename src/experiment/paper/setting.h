@@ -11,7 +11,7 @@
 #include "holdfast/core/config.h"
 #include "holdfast/experiment/reproduce.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 
 // Words by name, for the places that a text leaves open: "top_k(k={k})".
 using Words = std::map<std::string, std::string>;
@@ -70,4 +70,4 @@ Json settings_json(const Setting& setting);
 // A text or a list of three, by scale.
 std::string text_by_scale(const ConfigTable& table, const std::string& key, Scale scale, const std::string& fallback);
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

@@ -1,6 +1,6 @@
 #include "claims.h"
 
-namespace holdfast::paper {
+namespace holdfast::experiment::paper {
 
 const std::map<std::string, Analysis>& r2et_analyses() {
   static const std::map<std::string, Analysis> all{
@@ -11,4 +11,4 @@ const std::map<std::string, Analysis>& r2et_analyses() {
   return all;
 }
 
-}  // namespace holdfast::paper
+}  // namespace holdfast::experiment::paper

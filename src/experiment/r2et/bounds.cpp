@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 constexpr double kErrors = 4;
@@ -114,4 +114,4 @@ void analyse_bounds(PaperRun& run) {
   run.judge("R11", judge_bounds(all, run.claim("R11").limits[0]), static_cast<std::int64_t>(all.printed_relu.by_seed.size()));
 }
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

@@ -9,7 +9,7 @@
 
 #include "orderings.h"
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 
 // Tables as in the paper; removing by zero as in the paper, and by resampling.
 struct FaithfulCounts {
@@ -107,4 +107,4 @@ void analyse_gauge(PaperRun& run);
 void analyse_beyond(PaperRun& run);
 void analyse_tradeoff(PaperRun& run);
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 double end_of(const Value& value, const std::optional<double>& end) {
@@ -148,4 +148,4 @@ Finding judge_contests(const std::vector<Contest>& contests) {
           deciding.value};
 }
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

@@ -8,7 +8,7 @@
 
 #include "orderings.h"
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 
 inline constexpr double kGoalLoss = 0.003;
 inline constexpr std::size_t kGoals = 10;  // datasets times radii
@@ -62,4 +62,4 @@ void add_goals(ResultTable& table, const std::vector<Contest>& contests);
 // Holds where all goals are met, in part where some are, does not hold where none is and one is missed.
 Finding judge_contests(const std::vector<Contest>& contests);
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

@@ -11,7 +11,7 @@
 #include "holdfast/train/objective.h"
 #include "holdfast/train/optimizer.h"
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 // Of this thread: what else the machine does takes none of it.
@@ -140,4 +140,4 @@ void analyse_cost(PaperRun& run) {
   run.judge("R7", found, 0);
 }
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

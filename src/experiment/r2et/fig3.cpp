@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 struct Points {
@@ -128,4 +128,4 @@ void analyse_fig3(PaperRun& run) {
   run.judge("R6", found, run.fewest_members());
 }
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

@@ -8,7 +8,7 @@
 #include "../samples.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 constexpr std::int64_t kShown = 3;
@@ -109,4 +109,4 @@ void analyse_fig4(PaperRun& run) {
   for (const auto& rows : run.measured("er").by_setting()) count_strokes(run, rows);  // photographs have no strokes
 }
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

@@ -8,7 +8,7 @@
 #include "claims.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 constexpr double kSize = 30;  // C, in units of the largest first-layer weight
@@ -177,4 +177,4 @@ void analyse_gauge(PaperRun& run) {
                                  defined_mean(reached)));
 }
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

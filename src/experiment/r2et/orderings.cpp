@@ -8,7 +8,7 @@
 
 #include "holdfast/core/rng.h"
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 constexpr int kResamples = 2000;
@@ -443,4 +443,4 @@ Finding judge_thickest(const std::vector<Ordering>& all_robust, const std::vecto
           tally.share()};
 }
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

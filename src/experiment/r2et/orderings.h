@@ -7,7 +7,7 @@
 
 #include "../paper/run.h"
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 
 // The numbers of one dataset by method, ours and the paper's; NaN where there is none.
 struct Ordering {
@@ -83,4 +83,4 @@ Finding judge_l2(const std::vector<Case>& datasets, double some, double much);
 // R5: are the methods that may be the best (P@k not surely below the highest) among the thickest, within `alike`?
 Finding judge_thickest(const std::vector<Ordering>& robust, const std::vector<Ordering>& thick, double alike, std::uint64_t seed);
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

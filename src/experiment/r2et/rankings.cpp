@@ -3,7 +3,7 @@
 
 #include "claims.h"
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 void judge(PaperRun& run, const std::string& claim, const Finding& found, const std::vector<Ordering>& orderings) {
@@ -142,4 +142,4 @@ void analyse_beyond(PaperRun& run) {
   judge(run, "R4", judge_hessian_only({"under gauntlet", hard}, run.claim("R4").limits[0], run.seed), hard);
 }
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

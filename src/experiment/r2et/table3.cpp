@@ -3,7 +3,7 @@
 
 #include "claims.h"
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 struct Measure {
@@ -86,4 +86,4 @@ void analyse_table3(PaperRun& run) {
   run.judge("R8", {counts.judgement(), words, counts.zero.share()}, run.fewest_members());
 }
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

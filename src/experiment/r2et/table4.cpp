@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 constexpr std::int64_t kEpochs = 10;
@@ -145,4 +145,4 @@ void analyse_table4(PaperRun& run) {
   if (!found.reached.empty()) run.judge("R9", judge_retraining(found, run.claim("R9").limits), run.fewest_members());
 }
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

@@ -8,7 +8,7 @@
 #include "contest.h"
 #include "holdfast/core/number.h"
 
-namespace holdfast::paper::r2et {
+namespace holdfast::experiment::paper::r2et {
 namespace {
 
 const char* const kOurs = "pair hinge";
@@ -197,4 +197,4 @@ void analyse_tradeoff(PaperRun& run) {
   run.judge("ours", found, run.fewest_members());
 }
 
-}  // namespace holdfast::paper::r2et
+}  // namespace holdfast::experiment::paper::r2et

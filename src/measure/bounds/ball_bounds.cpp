@@ -9,7 +9,7 @@
 #include "holdfast/model/activation.h"
 #include "holdfast/model/evaluate.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 // Above the rounding of the sums, far below anything that matters.
@@ -220,4 +220,4 @@ BallBounds SmoothChain::bounds(const at::Tensor& inputs, const at::Tensor& class
   return joined(to_margins.size(2) == 2 ? sigmoid_head(low, high) : softmax_head(low, high), slopes, second);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -19,7 +19,7 @@
 #include "holdfast/model/model.h"
 #include "smooth_ranges.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 struct BallBounds {
   Enclosure gradient;  // [B, n]
@@ -52,4 +52,4 @@ class SmoothChain {
   std::vector<Layer> layers_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -2,7 +2,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 // The signed gradient of saliency, whose scale is kept apart: it does not underflow where the probability is saturated.
@@ -48,4 +48,4 @@ at::Tensor quantity_gradient(const MeasureTask& task, const std::string& quantit
   return in_double(explanation.maps).flatten(1) * scale_of(explanation);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -9,7 +9,7 @@
 
 #include "holdfast/measure/measure.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 class Hessian {
  public:
@@ -32,4 +32,4 @@ class Hessian {
 // The gradient alone, [B, n] double, at `inputs` in place of the task's.
 at::Tensor quantity_gradient(const MeasureTask& task, const std::string& quantity, const at::Tensor& inputs);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -6,7 +6,7 @@
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 constexpr std::int64_t kBetweenChecks = 4;  // products between two looks at the eigenvalues
@@ -73,4 +73,4 @@ Extremes lanczos(const std::function<at::Tensor(const at::Tensor&)>& times, cons
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -9,7 +9,7 @@
 #include "holdfast/measure/what_bends.h"
 #include "holdfast/model/activation.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 bool bends(const Operation& operation) {
@@ -69,4 +69,4 @@ at::Tensor closed_eigenvalues(const MeasureTask& task, const std::string& quanti
   return at::linalg_eigvalsh((small + small.transpose(1, 2)) / 2);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

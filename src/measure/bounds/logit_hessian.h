@@ -15,7 +15,7 @@
 
 #include "holdfast/measure/measure.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // As what_bends of its network (what_bends.h); a model whose operations are not known is taken to bend.
 std::optional<std::string> what_bends(const Model& model);
@@ -23,4 +23,4 @@ std::optional<std::string> what_bends(const Model& model);
 // Eigenvalues of the Hessian other than zeros, [B, classes] double, ascending.
 at::Tensor closed_eigenvalues(const MeasureTask& task, const std::string& quantity);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -6,7 +6,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 using Kind = op::Activation::Kind;
@@ -172,4 +172,4 @@ at::Tensor pair_lower_bounds(const PairFactors& factors) {
   return at::minimum(bound(1), bound(-1));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -3,7 +3,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/top_k.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 at::Tensor rows_at(const at::Tensor& matrix, const at::Tensor& index) {
@@ -60,4 +60,4 @@ Enclosure projected_hessian(const Enclosure& hessian, const Schema& schema) {
   return {project(hessian.center), 2 * hessian.radius - project(hessian.radius)};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -12,7 +12,7 @@
 #include "ball_bounds.h"
 #include "holdfast/measure/measure.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // One entry for each pair of each sample, [B, above, below].
 struct PairTerms {
@@ -37,4 +37,4 @@ PairTerms pair_terms(const RankedPairs& pairs, const at::Tensor& gradient, const
 at::Tensor projected_gradient(const at::Tensor& gradient, const Schema& schema);
 Enclosure projected_hessian(const Enclosure& hessian, const Schema& schema);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -8,7 +8,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 using Kind = op::Activation::Kind;
@@ -96,4 +96,4 @@ Enclosure activation_range(const op::Activation& activation, int order, const at
   return {(least + most) / 2, (most - least) / 2};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

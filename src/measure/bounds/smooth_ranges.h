@@ -6,7 +6,7 @@
 
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 
 // Elementwise center +- radius, double.
 struct Enclosure {
@@ -21,4 +21,4 @@ at::Tensor activation_derivative(const op::Activation& activation, int order, co
 // Everything it takes between `low` and `high`.
 Enclosure activation_range(const op::Activation& activation, int order, const at::Tensor& low, const at::Tensor& high);
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -8,7 +8,7 @@
 #include "holdfast/core/rng.h"
 #include "holdfast/measure/statistics.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 constexpr int kFlips = 9999;
@@ -112,4 +112,4 @@ Json to_json(const PairedComparison& comparison) {
           {"exact", comparison.exact}};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

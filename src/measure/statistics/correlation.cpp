@@ -8,7 +8,7 @@
 #include "holdfast/measure/roc.h"
 #include "holdfast/measure/statistics.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 constexpr int kResamples = 2000;
@@ -84,4 +84,4 @@ std::vector<double> censored_times(std::span<const std::int64_t> first_swap, std
   return times;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -8,7 +8,7 @@
 #include "holdfast/measure/proportion.h"
 #include "holdfast/measure/roc.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 at::Tensor as_double(const at::Tensor& tensor) {
@@ -108,4 +108,4 @@ Interval sensitivity(const at::Tensor& clean_logits, const at::Tensor& perturbed
   return mean_interval(sensitivities(clean_logits, perturbed_logits), seed);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

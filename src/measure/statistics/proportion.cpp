@@ -5,7 +5,7 @@
 #include "../nan.h"
 #include "holdfast/core/error.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 constexpr double kTail = 0.025;
@@ -54,4 +54,4 @@ Interval proportion_interval(std::int64_t successes, std::int64_t count) {
           .count = count};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

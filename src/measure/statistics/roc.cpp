@@ -9,7 +9,7 @@
 #include "../nan.h"
 #include "holdfast/core/error.h"
 
-namespace holdfast {
+namespace holdfast::measure {
 namespace {
 
 constexpr double kNormalQuantile = 1.959963984540054;  // 97.5 %
@@ -139,4 +139,4 @@ Interval macro_auc(std::span<const double> scores, std::span<const std::int64_t>
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::measure

@@ -6,7 +6,7 @@
 
 #include "order.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 std::int64_t pick_apart(std::span<const std::uint32_t> order, std::int64_t k, const Neighborhood& apart, FeatureSet& chosen) {
   thread_local FeatureSet barred;
@@ -52,4 +52,4 @@ bool diverse_ties_decide(std::span<const double> values, std::int64_t k, const N
   return false;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

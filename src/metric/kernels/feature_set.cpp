@@ -6,7 +6,7 @@
 #include "holdfast/core/error.h"
 #include "kernels.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 void FeatureSet::reset(std::int64_t rows, std::int64_t width) {
   HOLDFAST_CHECK(rows >= 0 && width >= 1);
@@ -49,4 +49,4 @@ std::vector<std::int64_t> FeatureSet::members() const {
   return result;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -9,7 +9,7 @@
 #define HOLDFAST_AVX2 __attribute__((target("avx2,popcnt,bmi")))
 #endif
 
-namespace holdfast::kernels {
+namespace holdfast::metric::kernels {
 
 namespace plain {
 
@@ -233,4 +233,4 @@ std::int64_t count_exchanges(std::span<const std::int16_t> values) {
   return kFast ? fast::count_exchanges(values) : plain::count_exchanges(values);
 }
 
-}  // namespace holdfast::kernels
+}  // namespace holdfast::metric::kernels

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace holdfast::kernels {
+namespace holdfast::metric::kernels {
 
 // The upper halves of the values' bits, which order values >= 0 as the values themselves do up to a millionth, and the largest of
 // them. Values are not empty; those below 0 have halves below 0.
@@ -37,4 +37,4 @@ std::int64_t count_bits(std::span<const std::uint64_t> a, std::span<const std::u
 std::int64_t count_exchanges(std::span<const std::int16_t> values);
 }  // namespace plain
 
-}  // namespace holdfast::kernels
+}  // namespace holdfast::metric::kernels

@@ -8,7 +8,7 @@
 #include "holdfast/core/error.h"
 #include "windows.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 bool is_table(const Schema& schema) {
@@ -250,4 +250,4 @@ std::vector<std::vector<std::int64_t>> correlation_neighbors(std::span<const dou
   return neighbors;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

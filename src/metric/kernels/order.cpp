@@ -6,7 +6,7 @@
 
 #include "holdfast/core/error.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 // Buckets of up to so many are left to the final pass of insertions.
@@ -89,4 +89,4 @@ void sort_descending(std::span<const double> values, std::vector<std::uint32_t>&
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::metric {
 
 // For values >= 0 the bits of a double order like the double itself; -0 becomes 0.
 inline std::uint64_t key_of(double value) {
@@ -35,4 +35,4 @@ void visit_ties(std::span<const Ranked> sorted, const Visit& visit) {
 // Most important first, equal values from the lower position on.
 void sort_descending(std::span<const double> values, std::vector<std::uint32_t>& order);
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

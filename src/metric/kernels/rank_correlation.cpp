@@ -8,7 +8,7 @@
 #include "kernels.h"
 #include "order.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 constexpr double kUndefinedCorrelation = std::numeric_limits<double>::quiet_NaN();
@@ -212,4 +212,4 @@ double SpearmanOriginal::correlation(std::span<const double> perturbed) const {
   return from_sums(product, squares_, squares);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

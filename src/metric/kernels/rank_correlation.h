@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::metric {
 
 class KendallOriginal {
  public:
@@ -47,4 +47,4 @@ class SpearmanOriginal {
   double squares_ = 0;         // sum of their squares
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

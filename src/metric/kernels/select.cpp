@@ -9,7 +9,7 @@
 #include "holdfast/core/error.h"
 #include "kernels.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 // Below this a selection on a copy is faster than counting.
@@ -111,4 +111,4 @@ Threshold threshold_of(std::span<const double> values, std::int64_t k) {
   return kept <= kCountable ? count_among(candidates, k - bracket.above_high) : select_among(candidates, k - bracket.above_high);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

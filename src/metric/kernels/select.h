@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace holdfast {
+namespace holdfast::metric {
 
 struct Threshold {
   double value = 0;       // all values above it belong
@@ -14,4 +14,4 @@ struct Threshold {
 // 0 <= k <= values.size(), values finite. Linear in the map's size.
 Threshold threshold_of(std::span<const double> values, std::int64_t k);
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

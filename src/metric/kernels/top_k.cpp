@@ -8,7 +8,7 @@
 #include "kernels.h"
 #include "select.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 // Up to this many comparisons, ranking the members in question by counting (which vectorises) beats a selection.
@@ -140,4 +140,4 @@ std::int64_t TopSet::overlap(std::span<const double> values) const {
   return certain + ranked;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

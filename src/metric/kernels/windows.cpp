@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::metric {
 namespace {
 
 using Word = std::uint64_t;
@@ -131,4 +131,4 @@ void edge_window_sums(std::span<const double> values, std::int64_t node_count, s
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

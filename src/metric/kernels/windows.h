@@ -7,7 +7,7 @@
 
 #include "holdfast/metric/feature_set.h"
 
-namespace holdfast {
+namespace holdfast::metric {
 
 // Dilates the set by `radius` in both directions. The set has sides * height rows; nothing crosses from a side to the next.
 void dilate(FeatureSet& set, std::int64_t sides, std::int64_t radius);
@@ -22,4 +22,4 @@ void window_sums(std::span<const double> values, std::int64_t sides, std::int64_
 // edges, for the same reason.
 void edge_window_sums(std::span<const double> values, std::int64_t nodes, std::span<double> sums);
 
-}  // namespace holdfast
+}  // namespace holdfast::metric

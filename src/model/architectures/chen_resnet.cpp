@@ -9,7 +9,7 @@
 #include "common.h"
 #include "layers.h"
 
-namespace holdfast::chen_resnets {
+namespace holdfast::model::chen_resnets {
 
 constexpr const char* kCitation = "Chen et al., Robust Attribution Regularization, NeurIPS 2019";
 
@@ -85,4 +85,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add(kFlower, [](const Options& options) { return std::make_unique<ChenResnet>(options, "flower_resnet", 1); });
 }
 
-}  // namespace holdfast::chen_resnets
+}  // namespace holdfast::model::chen_resnets

@@ -4,7 +4,7 @@
 #include "layers.h"
 #include "published.h"
 
-namespace holdfast::cifar_resnet20 {
+namespace holdfast::model::cifar_resnet20 {
 
 const MethodInfo kInfo{
     .name = "cifar_resnet20",
@@ -64,4 +64,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add<CifarResnet20>(kInfo);
 }
 
-}  // namespace holdfast::cifar_resnet20
+}  // namespace holdfast::model::cifar_resnet20

@@ -7,7 +7,7 @@
 #include "layers.h"
 #include "published.h"
 
-namespace holdfast::small_cifar_resnets {
+namespace holdfast::model::small_cifar_resnets {
 
 std::vector<OptionSpec> options() {
   return common_options({.inputs = "3x32x32", .mean = "0.4914x0.4822x0.4465", .deviation = "0.2471x0.2435x0.2616"});
@@ -80,4 +80,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add(k4b, [](const Options& given) { return std::make_unique<CifarResnetSmall>(given, k4b, 2); });
 }
 
-}  // namespace holdfast::small_cifar_resnets
+}  // namespace holdfast::model::small_cifar_resnets

@@ -4,7 +4,7 @@
 #include "common.h"
 #include "layers.h"
 
-namespace holdfast::cnn_chen {
+namespace holdfast::model::cnn_chen {
 
 const MethodInfo kInfo{
     .name = "cnn_chen",
@@ -46,4 +46,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add<CnnChen>(kInfo);
 }
 
-}  // namespace holdfast::cnn_chen
+}  // namespace holdfast::model::cnn_chen

@@ -2,7 +2,7 @@
 #include "common.h"
 #include "layers.h"
 
-namespace holdfast::cnn_small {
+namespace holdfast::model::cnn_small {
 
 const MethodInfo kInfo{
     .name = "cnn_small",
@@ -43,4 +43,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add<CnnSmall>(kInfo);
 }
 
-}  // namespace holdfast::cnn_small
+}  // namespace holdfast::model::cnn_small

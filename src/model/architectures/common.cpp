@@ -7,7 +7,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 // Every parameter that an activation can have, and which has it.
@@ -115,4 +115,4 @@ void CommonArchitecture::require_image(const char* name, std::int64_t least) con
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

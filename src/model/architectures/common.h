@@ -14,7 +14,7 @@
 #include "holdfast/core/method.h"
 #include "holdfast/model/model.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 struct CommonDefaults {
   const char* inputs = "";
@@ -59,4 +59,4 @@ class CommonArchitecture : public Architecture {
   std::vector<double> mean_, deviation_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::model

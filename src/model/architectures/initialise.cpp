@@ -6,7 +6,7 @@
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 void fill_uniform(const at::Tensor& tensor, double bound, std::uint64_t seed, const std::string& name) {
@@ -42,4 +42,4 @@ void initialise(Network& network, std::uint64_t seed) {
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -5,11 +5,11 @@
 
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 // Fills every weight and bias of linear and convolution layers uniformly in +-1/sqrt(fan-in), PyTorch's default (Kaiming uniform
 // with a = sqrt(5)). Each tensor has its own random stream, (seed, its name): values depend on nothing else. Batch
 // normalisation starts as the identity.
 void initialise(Network& network, std::uint64_t seed);
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -4,7 +4,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast::layers {
+namespace holdfast::model::layers {
 
 op::Linear linear(std::int64_t in, std::int64_t out) {
   return {.weight = at::empty({out, in}), .bias = at::empty({out})};
@@ -40,4 +40,4 @@ op::Pad same_padding(std::int64_t height, std::int64_t width, std::int64_t kerne
   return {.amounts = {x / 2, x - x / 2, y / 2, y - y / 2}};
 }
 
-}  // namespace holdfast::layers
+}  // namespace holdfast::model::layers

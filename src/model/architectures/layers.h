@@ -5,7 +5,7 @@
 
 #include "holdfast/model/network.h"
 
-namespace holdfast::layers {
+namespace holdfast::model::layers {
 
 struct ConvOptions {
   std::int64_t stride = 1;
@@ -22,4 +22,4 @@ op::MaxPool2d max_pool(std::int64_t kernel, std::int64_t stride = 0);
 // TensorFlow's "same": as many outputs as ceil(size / stride), the odd row or column of zeros at the bottom and right.
 op::Pad same_padding(std::int64_t height, std::int64_t width, std::int64_t kernel, std::int64_t stride);
 
-}  // namespace holdfast::layers
+}  // namespace holdfast::model::layers

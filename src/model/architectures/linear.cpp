@@ -2,7 +2,7 @@
 #include "common.h"
 #include "layers.h"
 
-namespace holdfast::linear {
+namespace holdfast::model::linear {
 
 const MethodInfo kInfo{.name = "linear",
                        .summary = "one linear layer (multinomial logistic regression)",
@@ -33,4 +33,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add<Linear>(kInfo);
 }
 
-}  // namespace holdfast::linear
+}  // namespace holdfast::model::linear

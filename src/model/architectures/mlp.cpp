@@ -2,7 +2,7 @@
 #include "common.h"
 #include "layers.h"
 
-namespace holdfast::mlp {
+namespace holdfast::model::mlp {
 
 const MethodInfo kInfo{.name = "mlp",
                        .summary = "multilayer perceptron of any widths",
@@ -37,4 +37,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add<Mlp>(kInfo);
 }
 
-}  // namespace holdfast::mlp
+}  // namespace holdfast::model::mlp

@@ -9,7 +9,7 @@
 #include "layers.h"
 #include "published.h"
 
-namespace holdfast::mobilenet {
+namespace holdfast::model::mobilenet {
 
 const MethodInfo kInfo{.name = "mobilenet_v1_075",
                        .summary = "MobileNet v1 0.75 for ImageNet; published weights",
@@ -102,4 +102,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add<Mobilenet>(kInfo);
 }
 
-}  // namespace holdfast::mobilenet
+}  // namespace holdfast::model::mobilenet

@@ -12,7 +12,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/data/dataset.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 std::size_t parse_offset(const std::string& text, const std::string& where) {
@@ -53,4 +53,4 @@ std::vector<Parameter> read_published(const std::string& name) {
   return parameters;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -7,9 +7,9 @@
 
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 // Throws kInput when a file is missing or the two do not fit together.
 std::vector<Parameter> read_published(const std::string& name);
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -3,7 +3,7 @@
 #include "common.h"
 #include "layers.h"
 
-namespace holdfast::resnet9 {
+namespace holdfast::model::resnet9 {
 
 const MethodInfo kInfo{
     .name = "resnet9",
@@ -52,4 +52,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add<Resnet9>(kInfo);
 }
 
-}  // namespace holdfast::resnet9
+}  // namespace holdfast::model::resnet9

@@ -3,7 +3,7 @@
 #include "common.h"
 #include "layers.h"
 
-namespace holdfast::siamese_cnn {
+namespace holdfast::model::siamese_cnn {
 
 const MethodInfo kInfo{
     .name = "siamese_cnn",
@@ -47,4 +47,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add<SiameseCnn>(kInfo);
 }
 
-}  // namespace holdfast::siamese_cnn
+}  // namespace holdfast::model::siamese_cnn

@@ -9,7 +9,7 @@
 #include "common.h"
 #include "layers.h"
 
-namespace holdfast::siamese_gcn {
+namespace holdfast::model::siamese_gcn {
 
 std::vector<OptionSpec> siamese_gcn_options() {
   std::vector<OptionSpec> list = {{"nodes", 111, at_least(2), "nodes of a graph"},
@@ -61,4 +61,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add<SiameseGcn>(kInfo);
 }
 
-}  // namespace holdfast::siamese_gcn
+}  // namespace holdfast::model::siamese_gcn

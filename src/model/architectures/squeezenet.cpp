@@ -5,7 +5,7 @@
 #include "layers.h"
 #include "published.h"
 
-namespace holdfast::squeezenet {
+namespace holdfast::model::squeezenet {
 
 // (123, 117, 104) / 255 and 1 / 255.
 const MethodInfo kInfo{.name = "squeezenet1_0",
@@ -75,4 +75,4 @@ void add_to(Registry<Architecture>& registry) {
   registry.add<Squeezenet>(kInfo);
 }
 
-}  // namespace holdfast::squeezenet
+}  // namespace holdfast::model::squeezenet

@@ -4,7 +4,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 using Kind = op::Activation::Kind;
@@ -123,4 +123,4 @@ at::Tensor activate_smoothed(const op::Activation& activation, const at::Tensor&
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -4,7 +4,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 // [C] -> [1, C, 1, ...] to go with `x`.
@@ -84,4 +84,4 @@ at::Tensor batch_norm_evaluation(const op::BatchNorm& norm, const at::Tensor& x)
   return EvaluationNorm::apply(x, norm.weight, norm.bias, norm.mean, norm.variance, norm.epsilon);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -7,7 +7,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/core/words.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 std::string describe_operations(const Network& network) {
   std::vector<std::pair<std::string, int>> counts;
@@ -53,4 +53,4 @@ std::string device_words(at::Device device) {
   return device.is_cpu() ? "the CPU" : device.is_cuda() ? "the GPU " + device.str() : device.str();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

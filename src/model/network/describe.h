@@ -7,7 +7,7 @@
 
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 // "5 operations (2 conv2d, 2 activation, linear)", kinds in order of first appearance.
 std::string describe_operations(const Network& network);
@@ -17,4 +17,4 @@ std::string type_word(at::ScalarType type);
 // "the CPU", "the GPU cuda:0"
 std::string device_words(at::Device device);
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -7,7 +7,7 @@
 #include "holdfast/core/torch.h"
 #include "operations.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 std::string operation_name(const Operation& operation) {
   static constexpr std::array kNames = {"input",
@@ -73,4 +73,4 @@ bool Network::scale_invariant() const {
          });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

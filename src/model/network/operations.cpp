@@ -9,7 +9,7 @@
 #include "holdfast/model/activation.h"
 #include "holdfast/model/evaluate.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 // [C] -> [C, 1, ...] to go with x [B, C, ...]; one number, or an array of a sample's shape, goes as it is.
@@ -185,4 +185,4 @@ at::Tensor adjacency_index(std::int64_t nodes) {
   return index.view({-1});
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -7,7 +7,7 @@
 
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::model {
 
 // The values that a node reads.
 class Operands {
@@ -42,4 +42,4 @@ bool pools_pairs(const op::MaxPool2d& pool, const at::Tensor& x);
 // [B, C, H, W] -> [B, C, H/2, W/2]; a row or column that is left over is dropped.
 at::Tensor pool_pairs(const at::Tensor& x);
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -4,7 +4,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -72,4 +72,4 @@ at::Tensor pool_pairs(const at::Tensor& x) {
   return PairPool::apply(x);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -13,7 +13,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/network.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 enum class TensorRole {
@@ -52,8 +52,8 @@ void visit_tensors(AnyOperation& operation, const Visit& visit) {
 
 void check_value(const std::string& name, const at::Tensor& from, const at::Tensor& to, const std::string& where) {
   if (from.sizes() != to.sizes())
-    input_error("{}: {} has shape {}, the model needs {}", where, name, to_string(from.sizes().vec()),
-                to_string(to.sizes().vec()));
+    input_error("{}: {} has shape {}, the model needs {}", where, name, holdfast::to_string(from.sizes().vec()),
+                holdfast::to_string(to.sizes().vec()));
   if (!from.is_floating_point()) input_error("{}: {} does not hold floating-point numbers", where, name);
   if (!all_finite(from)) input_error("{}: {} holds a number that is not finite", where, name);
 }
@@ -127,7 +127,7 @@ void Network::load(const std::vector<Parameter>& values, const std::string& wher
         copies.emplace_back(tensor, found->second);
         given.erase(found);
       } else if (role != TensorRole::kPreprocessing) {
-        input_error("{}: the model's {} of shape {} is missing", where, name, to_string(tensor.sizes().vec()));
+        input_error("{}: the model's {} of shape {} is missing", where, name, holdfast::to_string(tensor.sizes().vec()));
       }
     });
   }
@@ -166,4 +166,4 @@ at::ScalarType Network::dtype() const {
   return tensor.defined() ? tensor.scalar_type() : at::kFloat;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

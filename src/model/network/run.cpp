@@ -7,7 +7,7 @@
 #include "holdfast/model/network.h"
 #include "operations.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 // The beta of each activation in turn; 0 where the activation stays as it is.
@@ -97,4 +97,4 @@ at::Tensor Network::run_training(const at::Tensor& x, std::uint64_t seed) {
   });
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -2,7 +2,7 @@
 #include "holdfast/core/error.h"
 #include "import.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 namespace {
 
 // A number, as an option or as a tensor of one element (tracing makes them of Python's numbers).
@@ -123,4 +123,4 @@ void Call::misfit(const std::string& why) const {
   throw DoesNotFit(sentence(why));
 }
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

@@ -5,7 +5,7 @@
 
 #include "import.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
@@ -87,4 +87,4 @@ std::vector<Shape> candidate_shapes(const Script& script) {
   return shapes;
 }
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

@@ -2,7 +2,7 @@
 #include "holdfast/core/error.h"
 #include "import.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 namespace {
 
 using Kind = op::Activation::Kind;
@@ -193,4 +193,4 @@ const ReaderTable& elementwise_readers() {
   return table;
 }
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

@@ -6,7 +6,7 @@
 #include "holdfast/core/words.h"
 #include "trial.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 namespace {
 
 using torch::jit::Block;
@@ -257,4 +257,4 @@ std::variant<Imported, std::string> import_network(const Script& script) {
   return reason;
 }
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

@@ -20,7 +20,7 @@
 #include "holdfast/model/network.h"
 #include "script.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 
 // Why a graph, or a graph with samples of one shape, cannot be read. Never leaves `import_network`.
 class NotReadable : public std::exception {
@@ -170,4 +170,4 @@ const ReaderTable& layer_readers();        // weights and pooling
 const ReaderTable& elementwise_readers();  // activations and arithmetic
 const ReaderTable& shape_readers();        // views, parts and joins
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

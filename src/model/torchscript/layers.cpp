@@ -3,7 +3,7 @@
 #include "holdfast/core/words.h"
 #include "import.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 namespace {
 
 at::Tensor vector_or_undefined(const Call& call, const char* argument) {
@@ -152,4 +152,4 @@ const ReaderTable& layer_readers() {
   return table;
 }
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

@@ -9,7 +9,7 @@
 #include "import.h"
 #include "trial.h"
 
-namespace holdfast {
+namespace holdfast::model {
 namespace {
 
 using torchscript::Imported;
@@ -165,4 +165,4 @@ std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device devi
   return model;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::model

@@ -4,7 +4,7 @@
 
 #include "script.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 namespace {
 
 using torch::jit::Graph;
@@ -91,4 +91,4 @@ std::vector<std::string> prepare_for_evaluation(Graph& graph) {
   return notes;
 }
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

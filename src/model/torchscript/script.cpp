@@ -18,7 +18,7 @@
 #include "holdfast/core/raw_array.h"
 #include "holdfast/model/outputs.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 namespace {
 
 torch::jit::Module load_module(const std::string& path, at::Device device) {
@@ -259,4 +259,4 @@ std::string essence(const std::string& message) {
   return line;
 }
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

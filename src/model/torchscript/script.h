@@ -13,7 +13,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 
 struct Script {
   std::string path;
@@ -66,4 +66,4 @@ void visit_nodes(torch::jit::Block* block, const Visit& visit) {
 // "train.py:14" where a node came from, or empty.
 std::string place_of(const torch::jit::Node* node);
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

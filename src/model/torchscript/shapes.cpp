@@ -8,7 +8,7 @@
 #include "holdfast/core/raw_array.h"
 #include "import.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
@@ -221,4 +221,4 @@ Shape shape_after(const Operation& operation, const Read& read) {
   return std::visit([&](const auto& known) { return after(known, read); }, operation);
 }
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

@@ -2,7 +2,7 @@
 #include "holdfast/core/error.h"
 #include "import.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 namespace {
 
 using JitNode = torch::jit::Node;
@@ -94,4 +94,4 @@ bool Importer::read_structure(const JitNode* node) {
   return false;
 }
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

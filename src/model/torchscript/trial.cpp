@@ -6,7 +6,7 @@
 #include "holdfast/core/tensor.h"
 #include "import.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 namespace {
 
 constexpr double kTolerance = 1e-5;  // of the largest value, or of 1
@@ -101,4 +101,4 @@ Capabilities tried_capabilities(const Script& script) {
   return capabilities;
 }
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

@@ -8,7 +8,7 @@
 #include "holdfast/model/model.h"
 #include "script.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 
 // Three random samples of this shape, the same ones every time, that require gradients.
 at::Tensor trial_inputs(const Script& script, const std::vector<std::int64_t>& sample_shape);
@@ -21,4 +21,4 @@ std::string difference_from(const Script& script, const Network& network, const 
 // precision.
 Capabilities tried_capabilities(const Script& script);
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

@@ -4,7 +4,7 @@
 #include "holdfast/core/error.h"
 #include "import.h"
 
-namespace holdfast::torchscript {
+namespace holdfast::model::torchscript {
 namespace {
 
 Symbol view(const Call& call, Operation operation) {
@@ -257,4 +257,4 @@ OperationReader find_reader(const std::string& name) {
   return nullptr;
 }
 
-}  // namespace holdfast::torchscript
+}  // namespace holdfast::model::torchscript

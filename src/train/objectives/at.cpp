@@ -9,7 +9,7 @@
 #include "input_gradient.h"
 #include "rank_pairs.h"
 
-namespace holdfast::at_objective {
+namespace holdfast::train::at_objective {
 
 MethodInfo adversarial_training_info() {
   MethodInfo info{.name = "at",
@@ -59,4 +59,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<AdversarialTraining>(adversarial_training_info());
 }
 
-}  // namespace holdfast::at_objective
+}  // namespace holdfast::train::at_objective

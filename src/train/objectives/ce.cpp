@@ -3,7 +3,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/train/objective.h"
 
-namespace holdfast::ce {
+namespace holdfast::train::ce {
 
 const MethodInfo kInfo{.name = "ce", .summary = "cross-entropy of the labels"};
 
@@ -22,4 +22,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<CrossEntropy>(kInfo);
 }
 
-}  // namespace holdfast::ce
+}  // namespace holdfast::train::ce

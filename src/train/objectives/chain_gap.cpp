@@ -8,7 +8,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -194,4 +194,4 @@ ChainGap::Terms ChainGap::terms(const at::Tensor& c) const {
   return {terms[0], terms[1]};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

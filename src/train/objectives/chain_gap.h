@@ -18,7 +18,7 @@
 #include "holdfast/explain/logit_cotangent.h"
 #include "holdfast/train/objective.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 class ChainGap {
  public:
@@ -42,4 +42,4 @@ class ChainGap {
   std::shared_ptr<const Pass> pass_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::train

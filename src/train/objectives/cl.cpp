@@ -14,7 +14,7 @@
 #include "input_gradient.h"
 #include "rank_pairs.h"
 
-namespace holdfast::cl {
+namespace holdfast::train::cl {
 
 MethodInfo cl_info() {
   MethodInfo info{.name = "cl",
@@ -71,4 +71,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<Cl>(cl_info());
 }
 
-}  // namespace holdfast::cl
+}  // namespace holdfast::train::cl

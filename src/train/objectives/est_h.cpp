@@ -8,7 +8,7 @@
 #include "input_gradient.h"
 #include "sign_curvature.h"
 
-namespace holdfast::est_h {
+namespace holdfast::train::est_h {
 
 MethodInfo est_h_info() {
   MethodInfo info{.name = "est_h",
@@ -47,4 +47,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<EstH>(est_h_info());
 }
 
-}  // namespace holdfast::est_h
+}  // namespace holdfast::train::est_h

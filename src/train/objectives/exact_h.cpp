@@ -13,7 +13,7 @@
 #include "input_gradient.h"
 #include "logit_slopes.h"
 
-namespace holdfast::exact_h {
+namespace holdfast::train::exact_h {
 
 // Elements of a sample up to which as many copies of it are affordable.
 constexpr std::int64_t kMostElements = 512;
@@ -66,4 +66,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<ExactH>(kInfo);
 }
 
-}  // namespace holdfast::exact_h
+}  // namespace holdfast::train::exact_h

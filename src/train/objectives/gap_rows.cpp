@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace holdfast::gap_rows {
+namespace holdfast::train::gap_rows {
 
 template <class Number>
 void forward(Shape shape, const Number* logits, const std::int64_t* labels, const std::int64_t* explained, Number* p, Number* q,
@@ -52,4 +52,4 @@ HOLDFAST_GAP_ROWS(float)
 HOLDFAST_GAP_ROWS(double)
 #undef HOLDFAST_GAP_ROWS
 
-}  // namespace holdfast::gap_rows
+}  // namespace holdfast::train::gap_rows

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace holdfast::gap_rows {
+namespace holdfast::train::gap_rows {
 
 struct Shape {
   std::int64_t rows = 0, classes = 0;
@@ -24,4 +24,4 @@ template <class Number>
 void backward(Shape shape, const std::int64_t* labels, const std::int64_t* explained, const Number* p, const Number* q,
               const Number* u, const Number* ce_weights, const Number* gap_weights, Number* by_logits);
 
-}  // namespace holdfast::gap_rows
+}  // namespace holdfast::train::gap_rows

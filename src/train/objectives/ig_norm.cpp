@@ -6,7 +6,7 @@
 #include "holdfast/train/objective.h"
 #include "path_penalty.h"
 
-namespace holdfast::ig_norm {
+namespace holdfast::train::ig_norm {
 
 const MethodInfo kInfo{
     .name = "ig_norm",
@@ -38,4 +38,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<IgNorm>(kInfo);
 }
 
-}  // namespace holdfast::ig_norm
+}  // namespace holdfast::train::ig_norm

@@ -7,7 +7,7 @@
 #include "holdfast/train/objective.h"
 #include "path_penalty.h"
 
-namespace holdfast::ig_sum_norm {
+namespace holdfast::train::ig_sum_norm {
 
 const MethodInfo kInfo{
     .name = "ig_sum_norm",
@@ -41,4 +41,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<IgSumNorm>(kInfo);
 }
 
-}  // namespace holdfast::ig_sum_norm
+}  // namespace holdfast::train::ig_sum_norm

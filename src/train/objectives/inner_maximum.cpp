@@ -5,7 +5,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 // Ball, range and frozen features of a batch, made of tensor operations: they run wherever the batch is.
@@ -104,4 +104,4 @@ at::Tensor hits(const at::Tensor& logits, const at::Tensor& labels) {
   return (logits.detach().argmax(1) == labels).to(logits.scalar_type());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

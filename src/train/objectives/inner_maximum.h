@@ -13,7 +13,7 @@
 
 #include "holdfast/train/objective.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 struct InnerMaximum {
   double epsilon = 0.3;
@@ -38,4 +38,4 @@ std::vector<Preset> chen_presets(const std::vector<std::vector<std::pair<std::st
 // 1 where the label is predicted, else 0; [B], without a graph: a term that is reported only.
 at::Tensor hits(const at::Tensor& logits, const at::Tensor& labels);
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -5,7 +5,7 @@
 #include "holdfast/explain/explainer.h"
 #include "holdfast/train/objective.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 OptionSpec InputGradient::target_option() {
   return {"target", "probability", one_of({"probability", "ce"}),
@@ -69,4 +69,4 @@ at::Tensor per_sample(const at::Tensor& numbers, const at::Tensor& like) {
   return numbers.view(shape);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -13,7 +13,7 @@
 #include "holdfast/explain/logit_cotangent.h"
 #include "holdfast/train/objective.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 struct ExplainedPoint {
   at::Tensor inputs;    // [B, sample...]; gradients by them can be taken
@@ -70,4 +70,4 @@ at::Tensor norms(const at::Tensor& vectors);
 // One number a sample, [B], beside tensors [B, sample...].
 at::Tensor per_sample(const at::Tensor& numbers, const at::Tensor& like);
 
-}  // namespace holdfast
+}  // namespace holdfast::train

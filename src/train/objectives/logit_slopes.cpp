@@ -3,7 +3,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/measure/what_bends.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 // Below this a square root has no derivative worth having: where p is saturated the Hessian is zero.
@@ -54,4 +54,4 @@ bool is_piecewise_linear(const Trainee& trainee) {
   return trainee.network() != nullptr && !what_bends(*trainee.network());
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

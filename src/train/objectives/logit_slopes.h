@@ -11,7 +11,7 @@
 
 #include "holdfast/train/objective.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 struct LogitSlopes {
   at::Tensor logits;  // [B, classes]
@@ -29,4 +29,4 @@ at::Tensor largest_ce_eigenvalue(const LogitSlopes& at);
 // Whether the closed forms hold; false where the inside of the model is not known.
 bool is_piecewise_linear(const Trainee& trainee);
 
-}  // namespace holdfast
+}  // namespace holdfast::train

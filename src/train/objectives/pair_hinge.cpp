@@ -41,7 +41,7 @@
 #include "holdfast/train/objective.h"
 #include "input_gradient.h"
 
-namespace holdfast::pair_hinge {
+namespace holdfast::train::pair_hinge {
 
 constexpr std::int64_t kMostFeatures = 256;  // pairs of them are held for every sample
 constexpr double kLeastShare = 0.01;         // of the largest possible gradient: the least threshold
@@ -195,4 +195,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<PairHinge>(pair_hinge_info());
 }
 
-}  // namespace holdfast::pair_hinge
+}  // namespace holdfast::train::pair_hinge

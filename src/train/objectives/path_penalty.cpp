@@ -11,7 +11,7 @@
 #include "holdfast/model/model.h"
 #include "holdfast/train/objective.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -173,4 +173,4 @@ std::vector<Term> PathObjective::terms(double) const {
   return {{.name = "ce"}, {.name = "penalty", .weight = weight_}, {.name = "robust_accuracy", .weight = 0}};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

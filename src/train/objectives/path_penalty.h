@@ -17,7 +17,7 @@
 #include "holdfast/train/objective.h"
 #include "inner_maximum.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 struct PathValues {
   at::Tensor penalty;       // R, [B]
@@ -78,4 +78,4 @@ class PathObjective : public Objective {
   const Path::Settings inner_path_, path_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -7,7 +7,7 @@
 #include "holdfast/train/objective.h"
 #include "inner_maximum.h"
 
-namespace holdfast::pgd {
+namespace holdfast::train::pgd {
 
 const MethodInfo kInfo{.name = "pgd",
                        .summary = "cross-entropy at the worst point of a ball: adversarial training",
@@ -39,4 +39,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<Pgd>(kInfo);
 }
 
-}  // namespace holdfast::pgd
+}  // namespace holdfast::train::pgd

@@ -18,7 +18,7 @@
 #include "rank_pairs.h"
 #include "sign_curvature.h"
 
-namespace holdfast::r2et_objective {
+namespace holdfast::train::r2et_objective {
 
 MethodInfo r2et_info() {
   MethodInfo info{
@@ -95,4 +95,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<R2et>(r2et_info());
 }
 
-}  // namespace holdfast::r2et_objective
+}  // namespace holdfast::train::r2et_objective

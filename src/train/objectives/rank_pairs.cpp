@@ -4,7 +4,7 @@
 #include "holdfast/core/torch.h"
 #include "top_rows.h"
 
-namespace holdfast {
+namespace holdfast::train {
 namespace {
 
 // `inside` at the k largest of each row of magnitudes [B, features], `outside` elsewhere.
@@ -104,4 +104,4 @@ at::Tensor spread(const at::Tensor& features, const Layout& layout) {
   return features.reshape(shape).expand(wide).flatten(-3);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

@@ -18,7 +18,7 @@
 #include "holdfast/core/method.h"
 #include "holdfast/data/layout.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 class RankPairs {
  public:
@@ -56,4 +56,4 @@ at::Tensor folded(const at::Tensor& gradient, const Layout& layout);
 // One number a feature, [B, ..., features], as one an input element [B, ..., sample flat]: channels of a pixel share theirs.
 at::Tensor spread(const at::Tensor& features, const Layout& layout);
 
-}  // namespace holdfast
+}  // namespace holdfast::train

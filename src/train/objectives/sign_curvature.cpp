@@ -2,7 +2,7 @@
 
 #include "holdfast/core/torch.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 std::vector<OptionSpec> SignCurvature::options() {
   return {{"form", "difference", one_of({"difference", "hvp"}),
@@ -21,4 +21,4 @@ at::Tensor SignCurvature::value(const InputGradient& gradient, Trainee& trainee,
   return norms(there.gradient - point.gradient) / kappa_;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::train

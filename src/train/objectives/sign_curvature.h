@@ -12,7 +12,7 @@
 
 #include "input_gradient.h"
 
-namespace holdfast {
+namespace holdfast::train {
 
 class SignCurvature {
  public:
@@ -28,4 +28,4 @@ class SignCurvature {
   double kappa_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::train

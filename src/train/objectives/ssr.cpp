@@ -13,7 +13,7 @@
 #include "input_gradient.h"
 #include "logit_slopes.h"
 
-namespace holdfast::ssr {
+namespace holdfast::train::ssr {
 
 const MethodInfo kInfo{
     .name = "ssr",
@@ -62,4 +62,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<Ssr>(kInfo);
 }
 
-}  // namespace holdfast::ssr
+}  // namespace holdfast::train::ssr

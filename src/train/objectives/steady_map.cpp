@@ -21,7 +21,7 @@
 #include "holdfast/train/objective.h"
 #include "inner_maximum.h"
 
-namespace holdfast::steady_map {
+namespace holdfast::train::steady_map {
 
 std::vector<OptionSpec> options_of() {
   std::vector<OptionSpec> options{
@@ -129,7 +129,7 @@ Logits smoothed(Trainee& trainee, const at::Tensor& inputs, double sharpness) {
   const Network* network = trainee.network();
   const auto hinge = [](const Node& node) {
     const auto* activation = std::get_if<op::Activation>(&node.operation);
-    return activation != nullptr && is_piecewise_linear(*activation);
+    return activation != nullptr && model::is_piecewise_linear(*activation);
   };
   if (network == nullptr || std::ranges::none_of(network->nodes(), hinge))
     return [&trainee](const at::Tensor& rows) { return trainee.logits(rows); };
@@ -203,4 +203,4 @@ void add_to(Registry<Objective>& registry) {
   registry.add<SteadyMap>(kInfo);
 }
 
-}  // namespace holdfast::steady_map
+}  // namespace holdfast::train::steady_map

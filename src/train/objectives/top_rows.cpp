@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace holdfast::top_rows {
+namespace holdfast::train::top_rows {
 namespace {
 
 // Numbers >= 0 are in the order of their bits.
@@ -72,4 +72,4 @@ void mark(Shape shape, std::int64_t k, const Number* magnitudes, Number inside, 
 template void mark(Shape, std::int64_t, const float*, float, float, float*);
 template void mark(Shape, std::int64_t, const double*, double, double, double*);
 
-}  // namespace holdfast::top_rows
+}  // namespace holdfast::train::top_rows

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace holdfast::top_rows {
+namespace holdfast::train::top_rows {
 
 struct Shape {
   std::int64_t rows = 0, width = 0;
@@ -14,4 +14,4 @@ struct Shape {
 template <class Number>
 void mark(Shape shape, std::int64_t k, const Number* magnitudes, Number inside, Number outside, Number* marks);
 
-}  // namespace holdfast::top_rows
+}  // namespace holdfast::train::top_rows
