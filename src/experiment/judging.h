@@ -1,4 +1,4 @@
-// From numbers with intervals to verdicts, of all papers. A case speaks for a claim, or against it, where its whole 95 % interval
+// How experiments come from numbers with intervals to verdicts. A case speaks for a claim, or against it, where its whole 95 % interval
 // does; all others are open. A number without an interval decides nothing.
 #pragma once
 

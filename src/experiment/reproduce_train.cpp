@@ -95,7 +95,7 @@ std::shared_ptr<const Model> read_model(const std::string& file, const std::stri
   return model;
 }
 
-// As it was kept: a network that was just trained is read back too, so that both are the same.
+// Reads a network as it was kept: one that was just trained is read back too, so that both are the same.
 void read_kept(const TrainOptions& options, const Json& kept, const Layout& layout, TrainedModel& trained) {
   trained.model = LateModel([=, file = trained.file] { return read_model(file, options.recipe, layout, options.device); });
   trained.seed = options.seed;

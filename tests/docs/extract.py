@@ -2,7 +2,7 @@
 
 Every indented block of the page that starts with a comment `// name: ...` becomes the file that the page's table gives it. The
 line after `Add the line` goes to the top of the list in a copy of the stage's register.cpp. A copy is only written when it
-differs, so that nothing is compiled twice.
+differs, so that nothing is compiled twice. What an earlier page left is removed.
 """
 
 import pathlib
@@ -43,10 +43,15 @@ def main():
     tree, out = map(pathlib.Path, sys.argv[1:])
     page = (tree / "docs" / "extending.md").read_text()
     files = {pathlib.Path(file).stem: (file, register) for file, register in ROW.findall(page)}
+    made = []
     for code, line, product in sections(page):
         file, register = files[re.match(r"// (\w+):", code).group(1)]
+        made += [out / file, out / register]
         write(out / file, code)
         write(out / register, add_line((tree / register).read_text(), line, product))
+    for path in out.rglob("*"):
+        if path.suffix in (".cpp", ".h") and path.parent != out and path not in made:
+            path.unlink()  # An earlier page left it.
 
 
 if __name__ == "__main__":

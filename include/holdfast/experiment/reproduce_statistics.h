@@ -23,7 +23,7 @@ Value difference_over_seeds(const std::vector<std::vector<double>>& first, const
 // The same for one number a seed.
 Value difference_over_seeds(std::span<const double> first, std::span<const double> second);
 
-// Of a number that lies in [0, 1]: Student's interval of a few seeds reaches past that.
+// Keeps the interval of a number that lies in [0, 1] there: Student's of a few seeds reaches past it.
 Value share(Value value);
 
 // Mean of the values that are defined; NaN when there are none.

@@ -173,7 +173,7 @@ void draw_pictures(PaperRun& run) {
   }
   run.figure(plan.name).caption += caption_of(run.table("pictures"));
   if (run.plan.claims.empty()) return;
-  // As the captions have it: top-k-div far below its LENS forms.
+  // The paper's captions have top-k-div far below its LENS forms.
   const std::vector<Value>& values = run.table("values").rows[0].values;
   const Words words{{"apart", fmt::format("{:.3f}", values[0].value)},
                     {"chance", fmt::format("{:.3f}", values[2].chance.value_or(0))}};

@@ -169,7 +169,7 @@ BetweenCell between_levels(const Subject& subject, const std::vector<std::string
   return cell;
 }
 
-// As many small images as keep the passes of an attack busy, fewer large ones.
+// Cuts a cell whose labels are explained: 25 small images keep the passes of an attack busy, of large ones 5 do.
 std::vector<Subject> pieces_of(const Subject& subject) {
   if (!subject.explains_labels) return {subject};
   const std::size_t size = subject.data->data.schema.layout.inputs() > 3 * 64 * 64 ? 5 : 25;

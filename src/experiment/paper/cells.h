@@ -24,7 +24,8 @@ struct SampleRows {
   std::int64_t passed_over = 0;  // samples that were left out because the network misclassifies them
 };
 SampleRows first_rows(const Dataset& dataset, const std::string& part, std::int64_t count);
-// As many test samples (samples of all, where there is no split), spread evenly: some datasets lie in the order of their classes.
+// Takes test samples (samples of all, where there is no split) that are spread evenly: some datasets lie in the order of their
+// classes.
 SampleRows spread_rows(const Dataset& dataset, std::int64_t count);
 // The first of these samples that the network classifies rightly: nothing is learnt from attacking the others.
 SampleRows right_rows(const Model& model, const Dataset& dataset, std::int64_t count);
@@ -89,7 +90,7 @@ class CellBatch {
   std::size_t measure(const Subject& subject, const std::string& measure, double epsilon);
   void run(ExperimentContext& context, const std::string& label);
 
-  // By what `attack` and `measure` returned, after `run`.
+  // The results after `run`, by the number that `attack` or `measure` returned.
   const AttackedCell& attacked(std::size_t cell) const { return attacked_.at(cell); }
   const MeasuredCell& measured(std::size_t cell) const { return measured_.at(cell); }
 

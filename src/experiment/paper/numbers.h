@@ -18,7 +18,7 @@ struct Numbers {
   std::vector<double> between = {};         // one for each network, or empty
   double least = 0, perfect = 1;            // of the metric
   std::vector<AttackedCell> cells = {};     // that they come from, one for each network
-  std::vector<MeasuredCell> measured = {};  // ... of a measure
+  std::vector<MeasuredCell> measured = {};  // those of a measure
 
   bool is_empty() const { return values.empty(); }
   std::vector<double> means() const;  // over the defined samples of each network

@@ -22,7 +22,7 @@ struct Method {
   std::string recipe;                        // name, or a whole call with places to fill: "pgd(preset={preset}{inner})"
   std::string options = {};                  // of the recipe, always given: "activation=softplus"
   std::vector<std::string> grid = {};        // weights to choose from, on tables; empty: nothing to choose
-  std::vector<std::string> other_grid = {};  // ... on images and graphs
+  std::vector<std::string> other_grid = {};  // the same on images and graphs
   std::string architecture = {};             // instead of the setting's
   std::string differs = {};                  // from the others, in words
   std::vector<std::string> tags = {};
@@ -106,7 +106,8 @@ struct Paper {
   const Method& method(const std::string& name) const;
   // The call that a name stands for; any other text is itself.
   std::string call(const std::string& name) const;
-  // As shares; `column` and `method` are the first fields of a row of published.csv, `dataset` is the name of a column.
+  // A number of the paper, as a share; `column` and `method` are the first fields of a row of published.csv, `dataset` is the
+  // name of a column.
   std::optional<double> published(const std::string& column, const std::string& method, const std::string& dataset) const;
 
   std::map<std::string, double> numbers;  // of published.csv

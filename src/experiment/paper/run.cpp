@@ -240,29 +240,38 @@ void PaperRun::leave_notes() {
   }
 }
 
-// Chosen weights; settings without a choice are recorded whole.
+// Chosen weights, by choice where there are several; settings without a choice are recorded whole.
 void PaperRun::record_settings() {
-  for (const auto& [name, text] : plan.record) result.settings[name] = text;
+  for (const auto& [name, text] : plan.record) {
+    const std::size_t dot = name.find('.');  // "gauntlet.effort" is a field of a field
+    (dot == std::string::npos ? result.settings[name] : result.settings[name.substr(0, dot)][name.substr(dot + 1)]) = text;
+  }
   for (const Setting& setting : settings) {
     if (plan.choice.empty()) {
-      if (networks(setting).empty()) continue;
-      Json& entry = result.settings[setting.name] = settings_json(setting);
-      for (const MethodNetworks& one : networks(setting)) {
-        if (one.method.recipe.empty()) continue;
-        const std::string recipe = recipe_call(one.method, setting);
-        entry["trainings"][one.method.name]["recipe"] = recipe;
-        if (const double evaluations = gradient_evaluations(recipe); !std::isnan(evaluations))
-          entry["trainings"][one.method.name]["gradient evaluations a sample"] = evaluations;
-      }
+      record_whole(setting);
       continue;
     }
+    Json by_choice = Json::object();
     for (const auto& [key, all] : networks_) {
       if (all.empty() || !key.starts_with(setting.name + "\n")) continue;
+      Json& weights = by_choice[key.substr(setting.name.size() + 1)] = Json::object();
       for (const MethodNetworks& one : all) {
-        if (!one.weights.empty())
-          result.settings["weights"][setting.name][key.substr(setting.name.size() + 1)][one.method.name] = one.weights;
+        if (!one.weights.empty()) weights[one.method.name] = one.weights;
       }
     }
+    if (!by_choice.empty()) result.settings["weights"][setting.name] = by_choice.size() == 1 ? by_choice.front() : by_choice;
+  }
+}
+
+void PaperRun::record_whole(const Setting& setting) {
+  if (networks(setting).empty()) return;
+  Json& entry = result.settings[setting.name] = settings_json(setting);
+  for (const MethodNetworks& one : networks(setting)) {
+    if (one.method.recipe.empty()) continue;
+    const std::string recipe = recipe_call(one.method, setting);
+    entry["trainings"][one.method.name]["recipe"] = recipe;
+    if (const double evaluations = gradient_evaluations(recipe); !std::isnan(evaluations))
+      entry["trainings"][one.method.name]["gradient evaluations a sample"] = evaluations;
   }
 }
 

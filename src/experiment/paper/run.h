@@ -92,6 +92,7 @@ class PaperRun {
   struct Request;
   void leave_notes();
   void record_settings();
+  void record_whole(const Setting& setting);
   void measure_tables();
   std::vector<MeasuredRow> rows_of(const TablePlan& table);
   std::vector<Request> requests_of(const MeasuredRow& row, const ColumnPlan& column, CellBatch& batch);

@@ -132,14 +132,23 @@ Setting read_setting(const ConfigTable& table, Setting setting, Scale scale) {
 }
 
 Json settings_json(const Setting& setting) {
-  const Setting plain{};
-  Json json = Json::object();
-  for (const auto& [name, member] : fields()) {
-    std::string spaced = name;
-    std::ranges::replace(spaced, '_', ' ');
-    if (in_words(setting, member) == in_words(plain, member)) continue;
-    std::visit([&](auto field) { json[spaced] = setting.*field; }, member);
-  }
+  Json json{{"dataset", setting.data},
+            {"architecture", setting.architecture},
+            {"epsilon", setting.epsilon},
+            {"step size", setting.step_size},
+            {"iterations", setting.steps},
+            {"t", setting.t},
+            {"k", setting.k},
+            {"path steps", setting.path_steps},
+            {"images", setting.samples},
+            {"diversity", setting.diversity}};
+  if (setting.training_steps == 0) return json;
+  json["training"] = {{"steps, about", setting.training_steps}, {"samples, at most", setting.training_samples},
+                      {"batch size", setting.batch_size},       {"optimizer", setting.optimizer},
+                      {"learning rate", setting.learning_rate}, {"schedule", setting.schedule},
+                      {"weight decay", setting.weight_decay}};
+  if (setting.natural_steps > 0 && setting.natural_steps != setting.training_steps)
+    json["training"]["steps of natural training, about"] = setting.natural_steps;
   return json;
 }
 

@@ -64,7 +64,7 @@ struct Setting {
 
 // `table` is read over `base`. Every field may be given.
 Setting read_setting(const ConfigTable& table, Setting base, Scale scale);
-// What the table gives, for results.
+// For results: what is attacked and how, and the training.
 Json settings_json(const Setting& setting);
 
 // A text or a list of three, by scale.

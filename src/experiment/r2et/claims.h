@@ -24,7 +24,7 @@ struct FaithfulCounts {
 };
 
 struct RetrainingFindings {
-  // By dataset: P@8 of retrained R2ET\H minus the paper's; its share of the starting network's top 8.
+  // One case for each dataset: P@8 of retrained R2ET\H minus the paper's; its share of the starting network's top 8.
   std::vector<Case> reached = {}, kept = {};
   std::vector<Case> hessian_on_bank = {};  // gain of Exact-H and SSR over the starting network
 };
@@ -34,7 +34,7 @@ Finding judge_retraining(const RetrainingFindings& found, const std::vector<doub
 
 // Spearman's correlations of the first swap on one dataset.
 struct SwapCorrelations {
-  // Of one seed, by method: those networks where both correlations are defined.
+  // The networks of one seed, one for each method, where both correlations are defined.
   struct Network {
     std::vector<double> thickness = {}, flatness = {}, difference = {};
     std::int64_t undefined = 0;
@@ -67,7 +67,7 @@ struct CostOfAt {
 // AT with its one iteration costs more.
 Finding judge_cost(const std::vector<CostOfAt>& compared, double limit);
 
-// Of one network: shares of the samples, and their number.
+// How many samples of one network lie outside the bounds, as shares and as numbers.
 struct Violations {
   double below = kUndefined, above = kUndefined;  // NaN where the bound is not known for any sample
   double width = kUndefined;                      // upper minus lower, over the gap

@@ -14,7 +14,7 @@
 namespace holdfast::experiment::paper::r2et {
 namespace {
 
-// Of this thread: what else the machine does takes none of it.
+// Counts the processor time of this thread alone: what else the machine does is not in it.
 double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

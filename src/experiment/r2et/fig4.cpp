@@ -57,7 +57,7 @@ Panel panel_of(PaperRun& run, const Setting& setting, const MethodNetworks& netw
   return run.context.panel(fmt::format("{}: {}, {}", setting.dataset, networks.method.name, call), data.schema, samples);
 }
 
-// By method: shares on the strokes, beside P@k under er.
+// Adds a row for each method: its share on the strokes, and P@k under er.
 void count_strokes(PaperRun& run, const std::vector<const MeasuredRow*>& rows) {
   const Setting& setting = *rows.front()->setting;
   const std::string metric = setting.fill("top_k(k={k})");

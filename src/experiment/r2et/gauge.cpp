@@ -49,7 +49,7 @@ Network transformed(const Network& plain, const std::vector<Group>& groups) {
   return network;
 }
 
-// Over the rows that are attacked, in double precision.
+// The largest change of a logit over the rows that are attacked, in double precision.
 Value logit_change(const std::vector<Subject>& plain, const std::vector<Subject>& moved) {
   double largest = 0;
   for (std::size_t i = 0; i < plain.size(); ++i) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kResamples = 2000;
 
-// By method and member.
+// Means over samples, by method and network.
 using MemberMeans = std::vector<std::vector<double>>;
 
 double kendall(const std::vector<double>& x, const std::vector<double>& y) {

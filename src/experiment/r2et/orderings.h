@@ -30,11 +30,11 @@ std::vector<Ordering> orderings_of(PaperRun& run, const std::string& table, cons
 
 // Methods as the paper prints them: those with a row there, ReLU where there is a choice.
 bool is_as_printed(const Method& method);
-// As its authors' code runs: R2ET with softplus.
+// Methods as the authors' code runs them: R2ET with softplus.
 bool is_as_coded(const Method& method);
 // Both: all rows but the linear model's and ours.
 bool is_of_paper(const Method& method);
-// In the paper's encoding, or without a choice.
+// Whether the data is encoded as in the paper, or can be encoded in one way only.
 bool is_papers_encoding(const Setting& setting);
 // The fewest trained networks behind a number.
 std::int64_t fewest_members(const std::vector<Ordering>& orderings);

@@ -17,7 +17,7 @@ struct Retrained {
   std::vector<Numbers> random, again;  // P@k under er before and after; CL has none before
 };
 
-// Of the epoch that was kept; 1 where that is the start.
+// P@k of the epoch that was kept against the starting rankings; 1 where that epoch is the start.
 double ranking_kept(const TrainedModel& result) {
   for (const EpochRecord& record : result.history) {
     if (record.epoch == result.kept_epoch) return record.ranking_kept.value_or(kUndefined);
