@@ -40,7 +40,7 @@ CLAIMS = {
     "lens/fig2": ["L1", "L5"],
     "lens/beyond": ["L2", "L6", "ours"],
 }
-# Tables that have no row where the run is kept to one dataset, and columns without a number at this scale: any other is a failure.
+# Tables without a row where the run is kept to one dataset, and columns without a number at this scale. Any other is a failure.
 EMPTY_TABLES = {("r2et/table1", "images and graphs")}
 EMPTY_COLUMNS = set()
 
