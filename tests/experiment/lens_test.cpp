@@ -100,7 +100,7 @@ struct LinearCase {
     subject.explains_labels = true;
   }
   std::shared_ptr<ExperimentData> data = std::make_shared<ExperimentData>();
-  Subject subject;
+  StudiedNetwork subject;
 };
 
 TEST(LensCells, LeaveMisclassifiedSamplesOutAndKeepTheirPlace) {

@@ -231,7 +231,7 @@ void analyse_appendix(PaperRun& run) {
   std::int64_t pairs = 0;
   for (const Setting& setting : run.settings) {
     if (run.networks(setting).empty()) continue;
-    Subject subject = subject_of(setting, run.networks(setting).front().members.front());
+    StudiedNetwork subject = subject_of(setting, run.networks(setting).front().members.front());
     subject.explains_labels = false;
     const MapBatch maps = clean_maps(subject, 0, run.context.threads);
     for (std::int64_t i = 0; i + 1 < maps.count; ++i, ++pairs) {

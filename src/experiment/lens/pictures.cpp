@@ -64,7 +64,7 @@ std::vector<std::int64_t> shown_rows(const Model& model, const Dataset& data, st
 struct Pictures {
   const Setting& setting;
   std::string training;
-  Subject subject;
+  StudiedNetwork subject;
   CellResult attacked;
   MapBatch clean, moved;
 
@@ -76,7 +76,7 @@ struct Pictures {
 };
 
 Pictures attack(PaperRun& run, const Setting& setting, const MethodNetworks& networks, const std::vector<std::int64_t>& rows) {
-  Subject subject = subject_of(setting, networks.members.front());
+  StudiedNetwork subject = subject_of(setting, networks.members.front());
   subject.rows = {rows, ""};
   subject.explains_labels = false;
   AttackChoice choice = attack_of(setting, setting.fill(run.paper.call("top_t")), {run.plan.aim}, "worst");

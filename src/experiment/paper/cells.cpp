@@ -14,15 +14,15 @@
 namespace holdfast::experiment::paper {
 namespace {
 
-const std::vector<std::int64_t>& positions(const Subject& subject) {
+const std::vector<std::int64_t>& positions(const StudiedNetwork& subject) {
   return subject.rows.positions;
 }
 
-at::Tensor labels_of(const Subject& subject) {
+at::Tensor labels_of(const StudiedNetwork& subject) {
   return subject.data->data.labels_of(positions(subject));
 }
 
-std::string subject_key(const Subject& subject) {
+std::string subject_key(const StudiedNetwork& subject) {
   return fmt::format("{}; on {}; {}; {}{}", subject.key, subject.data->key, subject.rows.words,
                      explainers().options(subject.explainer).canonical(), subject.explains_labels ? " of labels" : "");
 }
@@ -39,7 +39,7 @@ std::vector<std::size_t> right_ones(const Model& model, const Dataset& data, con
   return found;
 }
 
-Subject with_rows(Subject subject, const std::vector<std::size_t>& chosen) {
+StudiedNetwork with_rows(StudiedNetwork subject, const std::vector<std::size_t>& chosen) {
   std::vector<std::int64_t> rows;
   for (const std::size_t i : chosen) rows.push_back(positions(subject)[i]);
   subject.rows.positions = std::move(rows);
@@ -47,13 +47,13 @@ Subject with_rows(Subject subject, const std::vector<std::size_t>& chosen) {
 }
 
 // The subject's samples, with the labels as targets where these are explained.
-Samples samples_of(const Subject& subject) {
+Samples samples_of(const StudiedNetwork& subject) {
   Samples samples = data::samples_of(subject.data->data, positions(subject));
   if (subject.explains_labels) samples.targets = samples.labels;
   return samples;
 }
 
-CellResult run_attack(const Subject& subject, const AttackChoice& choice, std::uint64_t seed, const TileOptions& tiles) {
+CellResult run_attack(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed, const TileOptions& tiles) {
   const auto explainer = explainers().make(subject.explainer);
   const auto attack = attacks().make(choice.attack);
   const auto metric = metrics().make(choice.aim.empty() ? choice.metrics.front() : choice.aim);
@@ -71,7 +71,7 @@ CellResult run_attack(const Subject& subject, const AttackChoice& choice, std::u
 }
 
 // A training may end with a network that says the same of every input (too much weight decay, say): there is nothing to explain.
-bool is_constant(const Subject& subject) {
+bool is_constant(const StudiedNetwork& subject) {
   const at::Tensor logits = predict(*subject.model, inputs_of(subject), subject.data->data.schema.layout, {.threads = 1});
   return (logits - logits.slice(0, 0, 1)).abs().max().item<double>() == 0;
 }
@@ -101,7 +101,7 @@ void fill_metrics(AttackedCell& cell, const MapBatch& clean, const MapBatch& mov
 }
 
 // Attacks every sample and explains what the network predicts.
-AttackedCell attack_predictions(const Subject& subject, const AttackChoice& choice, std::uint64_t seed) {
+AttackedCell attack_predictions(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed) {
   const std::size_t count = positions(subject).size();
   AttackedCell cell = empty_cell(choice, count);
   if (is_constant(subject)) {
@@ -133,7 +133,7 @@ AttackedCell attack_predictions(const Subject& subject, const AttackChoice& choi
 }
 
 // Attacks the samples that are classified rightly, all in one tile.
-AttackedCell attack_labels(const Subject& subject, const AttackChoice& choice, std::uint64_t seed) {
+AttackedCell attack_labels(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed) {
   const std::vector<std::size_t> right = right_ones(*subject.model, subject.data->data, positions(subject));
   AttackedCell cell = empty_cell(choice, positions(subject).size());
   cell.left_out = static_cast<std::int64_t>(positions(subject).size() - right.size());
@@ -156,9 +156,9 @@ void from_json(const Json& json, BetweenCell& cell) {
   cell.between = numbers(json);
 }
 
-BetweenCell between_levels(const Subject& subject, const std::vector<std::string>& calls, std::uint64_t seed) {
+BetweenCell between_levels(const StudiedNetwork& subject, const std::vector<std::string>& calls, std::uint64_t seed) {
   const Dataset& data = subject.data->data;
-  const Subject right = with_rows(subject, right_ones(*subject.model, data, positions(subject)));
+  const StudiedNetwork right = with_rows(subject, right_ones(*subject.model, data, positions(subject)));
   if (positions(right).empty()) return {std::vector<double>(calls.size(), kUndefined)};
   const MapBatch clean = clean_maps(right, seed, 1);
   BetweenCell cell;
@@ -170,10 +170,10 @@ BetweenCell between_levels(const Subject& subject, const std::vector<std::string
 }
 
 // Cuts a cell whose labels are explained: 25 small images keep the passes of an attack busy, of large ones 5 do.
-std::vector<Subject> pieces_of(const Subject& subject) {
+std::vector<StudiedNetwork> pieces_of(const StudiedNetwork& subject) {
   if (!subject.explains_labels) return {subject};
   const std::size_t size = subject.data->data.schema.layout.inputs() > 3 * 64 * 64 ? 5 : 25;
-  std::vector<Subject> pieces;
+  std::vector<StudiedNetwork> pieces;
   for (std::size_t begin = 0; begin < positions(subject).size(); begin += size) {
     std::vector<std::size_t> own;
     for (std::size_t i = begin; i < std::min(begin + size, positions(subject).size()); ++i) own.push_back(i);
@@ -192,7 +192,7 @@ void append(AttackedCell& all, const AttackedCell& piece) {
   all.left_out += piece.left_out;
 }
 
-std::string attack_key(const Subject& subject, const AttackChoice& choice, std::uint64_t seed) {
+std::string attack_key(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed) {
   std::string key = fmt::format("{}; attack {} {} epsilon {} select {} seed {}", subject_key(subject),
                                 attacks().options(choice.attack).canonical(), to_string(choice.norm), choice.epsilon,
                                 to_string(choice.select), seed);
@@ -202,7 +202,7 @@ std::string attack_key(const Subject& subject, const AttackChoice& choice, std::
   return key;
 }
 
-MeasuredCell measure_samples(const Subject& subject, const std::string& call, double epsilon, std::uint64_t seed) {
+MeasuredCell measure_samples(const StudiedNetwork& subject, const std::string& call, double epsilon, std::uint64_t seed) {
   if (is_constant(subject)) return {std::vector<double>(positions(subject).size(), kUndefined), {}};
   const auto measure = measures().make(call);
   const auto explainer = explainers().make(subject.explainer);
@@ -299,26 +299,26 @@ SampleRows right_rows(const Model& model, const Dataset& dataset, std::int64_t c
   return rows;
 }
 
-at::Tensor inputs_of(const Subject& subject) {
+at::Tensor inputs_of(const StudiedNetwork& subject) {
   return subject.data->data.inputs_of(positions(subject));
 }
 
-CellResult attack_maps(const Subject& subject, const AttackChoice& choice, std::uint64_t seed, int threads) {
+CellResult attack_maps(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed, int threads) {
   return run_attack(subject, choice, seed, {.size = 1, .threads = threads});
 }
 
-MapBatch clean_maps(const Subject& subject, std::uint64_t seed, int threads) {
+MapBatch clean_maps(const StudiedNetwork& subject, std::uint64_t seed, int threads) {
   const auto explainer = explainers().make(subject.explainer);
   const ExplainTask task{.model = *subject.model, .samples = samples_of(subject), .seed = seed};
   return fold_maps(explain_all(*explainer, task, {.threads = threads}).maps, subject.data->data.schema);
 }
 
-std::size_t CellBatch::attack(const Subject& subject, const AttackChoice& choice) {
+std::size_t CellBatch::attack(const StudiedNetwork& subject, const AttackChoice& choice) {
   attacks_.push_back({subject, choice});
   return attacks_.size() - 1;
 }
 
-std::size_t CellBatch::measure(const Subject& subject, const std::string& measure, double epsilon) {
+std::size_t CellBatch::measure(const StudiedNetwork& subject, const std::string& measure, double epsilon) {
   measures_.push_back({fmt::format("{}; measure {} epsilon {} seed {}", subject_key(subject),
                                    measures().options(measure).canonical(), epsilon, seed_),
                        [=, seed = seed_] { return measure_samples(subject, measure, epsilon, seed); }});
@@ -329,7 +329,7 @@ void CellBatch::run(ExperimentContext& context, const std::string& label) {
   std::vector<Job<AttackedCell>> jobs;
   std::vector<Job<BetweenCell>> levels;
   for (const auto& [subject, choice] : attacks_) {
-    for (const Subject& piece : pieces_of(subject)) {
+    for (const StudiedNetwork& piece : pieces_of(subject)) {
       jobs.push_back({attack_key(piece, choice, seed_), [piece, choice = choice, seed = seed_] {
                         return piece.explains_labels ? attack_labels(piece, choice, seed)
                                                      : attack_predictions(piece, choice, seed);

@@ -31,7 +31,7 @@ SampleRows spread_rows(const Dataset& dataset, std::int64_t count);
 SampleRows right_rows(const Model& model, const Dataset& dataset, std::int64_t count);
 
 // Which network is explained, and on what.
-struct Subject {
+struct StudiedNetwork {
   LateModel model;
   std::string key;  // of the model: all that decides its weights
   std::shared_ptr<const ExperimentData> data;
@@ -85,9 +85,9 @@ class CellBatch {
  public:
   explicit CellBatch(std::uint64_t seed) : seed_(seed) {}
 
-  std::size_t attack(const Subject& subject, const AttackChoice& choice);
+  std::size_t attack(const StudiedNetwork& subject, const AttackChoice& choice);
   // `epsilon` is the radius of measures that name none.
-  std::size_t measure(const Subject& subject, const std::string& measure, double epsilon);
+  std::size_t measure(const StudiedNetwork& subject, const std::string& measure, double epsilon);
   void run(ExperimentContext& context, const std::string& label);
 
   // The results after `run`, by the number that `attack` or `measure` returned.
@@ -96,7 +96,7 @@ class CellBatch {
 
  private:
   struct Attack {
-    Subject subject;
+    StudiedNetwork subject;
     AttackChoice choice;
   };
   std::uint64_t seed_;
@@ -107,9 +107,9 @@ class CellBatch {
 };
 
 // The attack itself with its maps, for pictures: one sample a tile.
-CellResult attack_maps(const Subject& subject, const AttackChoice& choice, std::uint64_t seed, int threads);
+CellResult attack_maps(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed, int threads);
 // Maps of the clean samples; their schema is the dataset's.
-MapBatch clean_maps(const Subject& subject, std::uint64_t seed, int threads);
-at::Tensor inputs_of(const Subject& subject);
+MapBatch clean_maps(const StudiedNetwork& subject, std::uint64_t seed, int threads);
+at::Tensor inputs_of(const StudiedNetwork& subject);
 
 }  // namespace holdfast::experiment::paper

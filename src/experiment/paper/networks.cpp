@@ -72,7 +72,7 @@ std::vector<AttackedCell> try_candidates(ExperimentContext& context, const Choic
                                          const Data& data, const std::vector<TrainedModel>& trained) {
   CellBatch batch(context.seed);
   for (std::size_t i = 1; i < trained.size(); ++i) {
-    Subject subject = subject_of(setting, {data, trained[i]});
+    StudiedNetwork subject = subject_of(setting, {data, trained[i]});
     subject.rows = first_rows(data->data, "validation", setting.choice_samples);
     batch.attack(subject, attack_of(setting, setting.fill(choice.attack), {setting.fill("top_k(k={k})")}, choice.select));
   }
@@ -206,7 +206,7 @@ std::vector<MethodNetworks> train_networks(ExperimentContext& context, const Pap
   return all;
 }
 
-Subject subject_of(const Setting& setting, const Member& member, std::int64_t samples) {
+StudiedNetwork subject_of(const Setting& setting, const Member& member, std::int64_t samples) {
   const Dataset& data = member.data->data;
   const std::int64_t count = samples > 0 ? std::min(samples, setting.samples) : setting.samples;
   return {.model = member.trained.model,

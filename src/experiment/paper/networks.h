@@ -42,7 +42,7 @@ std::vector<MethodNetworks> train_networks(ExperimentContext& context, const Pap
                                            const std::vector<Method>& methods, const std::string& choice);
 
 // The network on the setting's samples. `samples` is how many, 0: as many as the setting says.
-Subject subject_of(const Setting& setting, const Member& member, std::int64_t samples = 0);
+StudiedNetwork subject_of(const Setting& setting, const Member& member, std::int64_t samples = 0);
 // How the setting attacks a subject; `select` is "worst" or "last".
 AttackChoice attack_of(const Setting& setting, const std::string& attack, const std::vector<std::string>& metrics,
                        const std::string& select);

@@ -318,13 +318,13 @@ const MethodNetworks* PaperRun::networks_of(const MeasuredRow& row, const Column
 }
 
 // Samples that a network classifies rightly are looked for once.
-Subject PaperRun::subject(const Setting& setting, const Member& member, std::int64_t samples) {
+StudiedNetwork PaperRun::subject(const Setting& setting, const Member& member, std::int64_t samples) {
   if (setting.samples_are != "right") return subject_of(setting, member, samples);
   const std::string key = key_of(setting.name, member.trained.key);
   if (!rows_.contains(key)) rows_[key] = right_rows(*member.trained.model, member.data->data, setting.samples);
   Setting plain = setting;
   plain.samples_are = "first";
-  Subject subject = subject_of(plain, member);
+  StudiedNetwork subject = subject_of(plain, member);
   subject.rows = rows_.at(key);
   return subject;
 }
@@ -346,7 +346,7 @@ std::vector<PaperRun::Request> PaperRun::requests_of(const MeasuredRow& row, con
   for (const std::string& attack : split(column.attack.empty() ? row.words.at("attack_call") : column.attack, " + ")) {
     Request request{.is_measure = !column.measure.empty()};
     for (const Member& member : networks_of(row, column)->members) {
-      Subject subject = this->subject(setting, member, samples);
+      StudiedNetwork subject = this->subject(setting, member, samples);
       subject.explainer = call(column.explainer.empty() ? row.words.at("explainer_call") : column.explainer);
       if (request.is_measure) {
         request.cells.push_back(batch.measure(subject, call(column.measure), epsilon));

@@ -101,7 +101,7 @@ class PaperRun {
   Numbers derived_numbers(const MeasuredRow& row, const TablePlan& table, const ColumnPlan& column);
   Value value_of(const MeasuredRow& row, const TablePlan& table, const ColumnPlan& column, const Numbers& numbers) const;
   const MethodNetworks* networks_of(const MeasuredRow& row, const ColumnPlan& column);
-  Subject subject(const Setting& setting, const Member& member, std::int64_t samples);
+  StudiedNetwork subject(const Setting& setting, const Member& member, std::int64_t samples);
   void judge_declared();
   void draw_declared();
 

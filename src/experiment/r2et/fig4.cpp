@@ -15,7 +15,7 @@ constexpr std::int64_t kShown = 3;
 constexpr double kStroke = 0.3;  // a pixel at least this bright belongs to the digit
 
 // Share of the clean map's top k on the strokes, one number a sample; the chance level is the share of such pixels.
-MeasuredCell stroke_shares(const Subject& subject, const std::string& metric_call) {
+MeasuredCell stroke_shares(const StudiedNetwork& subject, const std::string& metric_call) {
   const auto metric = metrics().make(metric_call);
   const MapBatch clean = clean_maps(subject, 0, 1);
   const at::Tensor inputs = inputs_of(subject), pixels = inputs.flatten(1).contiguous();
@@ -32,7 +32,7 @@ MeasuredCell stroke_shares(const Subject& subject, const std::string& metric_cal
 
 // The first samples of a network under er, for the report to draw.
 Panel panel_of(PaperRun& run, const Setting& setting, const MethodNetworks& networks) {
-  const Subject subject = subject_of(setting, networks.members.front(), kShown);
+  const StudiedNetwork subject = subject_of(setting, networks.members.front(), kShown);
   const std::string call = setting.fill("top_k(k={k})");
   const CellResult cell =
       attack_maps(subject, attack_of(setting, setting.fill("er(steps={steps})"), {call}, "last"), run.seed, 1);
@@ -64,7 +64,7 @@ void count_strokes(PaperRun& run, const std::vector<const MeasuredRow*>& rows) {
   std::vector<Job<MeasuredCell>> jobs;
   for (const MeasuredRow* row : rows) {
     for (const Member& member : row->networks->members) {
-      const Subject subject = subject_of(setting, member);
+      const StudiedNetwork subject = subject_of(setting, member);
       jobs.push_back({fmt::format("{}; strokes of {}, {}", member.trained.key, subject.rows.words, metric),
                       [subject, metric] { return stroke_shares(subject, metric); }});
     }

@@ -50,7 +50,7 @@ Network transformed(const Network& plain, const std::vector<Group>& groups) {
 }
 
 // The largest change of a logit over the rows that are attacked, in double precision.
-Value logit_change(const std::vector<Subject>& plain, const std::vector<Subject>& moved) {
+Value logit_change(const std::vector<StudiedNetwork>& plain, const std::vector<StudiedNetwork>& moved) {
   double largest = 0;
   for (std::size_t i = 0; i < plain.size(); ++i) {
     const at::Tensor inputs = inputs_of(plain[i]).to(at::kDouble);
@@ -67,7 +67,7 @@ struct GaugeColumn {
   std::vector<std::size_t> cells = {};
 };
 
-std::vector<Value> values_of(PaperRun& run, const Setting& setting, const std::vector<Subject>& subjects) {
+std::vector<Value> values_of(PaperRun& run, const Setting& setting, const std::vector<StudiedNetwork>& subjects) {
   const std::string er = setting.fill("er(steps={steps})"), mse = setting.fill("mse(steps={steps})"),
                     bare = "saliency(project=none)", projected = "saliency(project=groups)",
                     metric = setting.fill("top_k(k={k})");
@@ -80,7 +80,7 @@ std::vector<Value> values_of(PaperRun& run, const Setting& setting, const std::v
                                    {"comp(remove=resample)", bare, true}};
   CellBatch batch(run.seed);
   for (GaugeColumn& column : columns) {
-    for (Subject subject : subjects) {
+    for (StudiedNetwork subject : subjects) {
       subject.explainer = column.explainer;
       column.cells.push_back(column.is_measure ? batch.measure(subject, column.call, setting.epsilon)
                                                : batch.attack(subject, attack_of(setting, column.call, {metric}, "worst")));
@@ -102,7 +102,7 @@ std::vector<Value> values_of(PaperRun& run, const Setting& setting, const std::v
 
 // The rows of Vanilla as trained and transformed; P@8 that the transformed network reaches under the three attacks.
 std::vector<double> transform(PaperRun& run, const Setting& setting, const std::vector<Group>& groups) {
-  std::vector<Subject> plain, moved;
+  std::vector<StudiedNetwork> plain, moved;
   for (const Member& member : find(run.networks(setting), "Vanilla")->members) {
     plain.push_back(subject_of(setting, member));
     moved.push_back(plain.back());

@@ -28,13 +28,13 @@ struct NetworkNumbers {
   double kept, between, specific, counted, certified, comp;
 };
 
-std::vector<NetworkNumbers> measure(PaperRun& run, const Setting& setting, const std::vector<Subject>& subjects, double radius,
-                                    const std::string& label) {
+std::vector<NetworkNumbers> measure(PaperRun& run, const Setting& setting, const std::vector<StudiedNetwork>& subjects,
+                                    double radius, const std::string& label) {
   const std::string metric = setting.fill("top_k(k={k})");
   AttackChoice attack = attack_of(setting, setting.strong, {metric}, "worst");
   attack.epsilon = radius;
   CellBatch batch(run.seed);
-  for (const Subject& subject : subjects) {
+  for (const StudiedNetwork& subject : subjects) {
     batch.attack(subject, attack);
     batch.measure(subject, fmt::format("certified_overlap(k={},radius={})", setting.k, radius), 0);
     batch.measure(subject, "comp(remove=resample)", 0);
@@ -71,7 +71,7 @@ std::vector<Candidate> train_grid(PaperRun& run, const Setting& setting, const s
 
 std::vector<NetworkNumbers> measure_grid(PaperRun& run, const Setting& setting, const std::vector<Candidate>& candidates,
                                          double radius, Json& dots) {
-  std::vector<Subject> subjects;
+  std::vector<StudiedNetwork> subjects;
   for (const Candidate& candidate : candidates) {
     subjects.push_back(subject_of(setting, candidate.member));
     subjects.back().rows = first_rows(candidate.member.data->data, "validation", setting.choice_samples);
@@ -124,7 +124,7 @@ std::vector<MethodResult> run_chosen(PaperRun& run, const Setting& setting, cons
       options.push_back(training(setting, one->method, one->weights, setting.epochs, run.seed + seed));
   }
   const std::vector<TrainedModel> trained = run.context.train(*data, options, setting.name + ": contest");
-  std::vector<Subject> subjects;
+  std::vector<StudiedNetwork> subjects;
   for (const TrainedModel& model : trained) subjects.push_back(subject_of(setting, {data, model}));
   const std::vector<NetworkNumbers> found = measure(run, setting, subjects, radius, "contest");
   std::vector<MethodResult> results(chosen.size());
