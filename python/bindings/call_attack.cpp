@@ -54,7 +54,6 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
   Subject subject = examine(question).subject;
   Samples& samples = subject.samples;
   if (PythonModel* function = python_model(question)) function->look_twice(samples.inputs);
-  (void)ThreatModel::make(trial.threat, *samples.schema);
   check_samples("inputs", samples, trial);
   const TileOptions tiles = tiles_of(question, samples.layout());
   const at::Tensor logits = predict(*subject.model, samples.inputs, samples.layout(), tiles);

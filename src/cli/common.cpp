@@ -167,6 +167,7 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
       command.add_flag(flag, threat_flags_[name], help);
     } else {
       CLI::Option* option = command.add_option(flag, threat_[name], help);
+      threat_options_[name] = option;
       if (flag == "--epsilon") option->required(required);
       if constexpr (std::is_enum_v<Value>) option->default_str(to_string(Threat{}.*member));
     }
@@ -179,7 +180,7 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
 Trial AttackFlags::trial() const {
   Trial trial{.explainers = explainers, .attacks = attacks, .metrics = metrics, .select = parse_select(select)};
   for (const auto& [name, text] : threat_) {
-    if (!text.empty()) set_option(trial.threat, name, text, flag_of(name));
+    if (threat_options_.at(name)->count() > 0) set_option(trial.threat, name, text, flag_of(name));
   }
   for (const auto& [name, given] : threat_flags_) set_option(trial.threat, name, given ? "true" : "false", flag_of(name));
   return trial;

@@ -57,7 +57,8 @@ struct AttackFlags {
   Trial trial() const;
 
  private:
-  std::map<std::string, std::string> threat_;  // texts of the options that were given
+  std::map<std::string, std::string> threat_;  // texts of the options
+  std::map<std::string, const CLI::Option*> threat_options_;
   std::map<std::string, bool> threat_flags_;
 };
 // Names of all flags of the two structs above: "--model", "--negative-weights".

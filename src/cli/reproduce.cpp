@@ -19,7 +19,7 @@ struct ReproduceCommand {
   CommonFlags common;
   std::string experiment, scale = "quick", out, models, cells, results;
   std::vector<std::string> only;
-  bool json = false;
+  bool json = false, restart = false;
 };
 
 // A group's experiments have a folder each, and share networks and cells.
@@ -39,6 +39,7 @@ ReproduceOptions options_of(const ReproduceCommand& flags, const std::string& na
     if (options.cells.empty()) options.cells = flags.out + "/cells";
     if (options.models.empty()) options.models = flags.out + "/models";
   }
+  options.restart = flags.restart;
   return options;
 }
 
@@ -90,6 +91,8 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
           "Datasets whose name in the tables begins like this (capitals, '-', '_' and blanks do not count); may be given again")
       ->allow_extra_args(false);
   command->add_option("--results", flags->results, "Also keep results, manifest and verdicts as small files below this folder");
+  command->add_flag("--restart", flags->restart,
+                    "Replace another run that --out holds; networks and cells that fit are used again");
   command->add_flag("--json", flags->json, "Print results.json instead of the tables");
   flags->common.add_to(*command);
   command->callback([flags, &outcome] {

@@ -33,8 +33,8 @@ void run(const TrainCommand& flags) {
   TrainConfig config = read_train_config(Config::load(flags.config, overrides));
   config.options.device = flags.common.torch_device();
   config.options.threads = flags.common.threads;
-  if (flags.restart) remove_run(flags.out);
-  const Json results = run_training(config, flags.out, machine_facts(flags.common.threads, config.options.device.str()));
+  const Json results =
+      run_training(config, flags.out, machine_facts(flags.common.threads, config.options.device.str()), flags.restart);
   if (flags.json) {
     std::fputs(dump_json(results).c_str(), stdout);
     return;

@@ -196,10 +196,14 @@ void write_atomic(const std::string& path, std::string_view text) {
   write_atomic(path, as_bytes(text));
 }
 
-void remove_temporaries(const std::string& folder) {
+void remove_temporaries(const std::string& folder, const std::vector<std::string>& but) {
   std::vector<std::string> stale;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored)) {
+  for (auto place = std::filesystem::recursive_directory_iterator(folder, ignored);
+       place != std::filesystem::recursive_directory_iterator(); place.increment(ignored)) {
+    const std::filesystem::directory_entry& entry = *place;
+    if (entry.is_directory(ignored) && std::find(but.begin(), but.end(), entry.path().filename().string()) != but.end())
+      place.disable_recursion_pending();
     if (entry.is_regular_file(ignored) && is_temporary(entry.path().filename().string())) stale.push_back(entry.path().string());
   }
   for (const std::string& path : stale) ::unlink(path.c_str());

@@ -23,7 +23,7 @@ Samples Samples::slice(std::int64_t begin, std::int64_t end) const {
 }
 
 Samples Samples::select(const at::Tensor& positions) const {
-  return with_rows(*this, [&](const at::Tensor& tensor) { return tensor.index_select(0, positions); });
+  return with_rows(*this, [&](const at::Tensor& tensor) { return tensor.index_select(0, positions.to(tensor.device())); });
 }
 
 Samples Samples::moved_to(const at::Tensor& points) const {

@@ -55,6 +55,7 @@ std::optional<TileStore> store_in(const std::string& folder) {
 
 void check_samples(const std::string& name, const Samples& samples, const Trial& trial) {
   for (const std::string& metric : trial.metrics) metrics().make(metric)->check(*samples.schema);
+  for (const double epsilon : trial.threat.epsilons) (void)ThreatModel::make(trial.threat, *samples.schema, epsilon);
   const auto& box = trial.threat.box;
   if (!box) return;
   const at::Tensor outside = ((samples.inputs < box->first) | (samples.inputs > box->second)).flatten(1).any(1);

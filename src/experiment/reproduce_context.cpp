@@ -109,7 +109,7 @@ std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::stri
     Dataset loaded = load_dataset(call, load);
     // Kept networks and cells are of this very data.
     const std::string content = fmt::format("{}, content {}", key, loaded.digest.substr(0, 16));
-    data = std::make_shared<const ExperimentData>(ExperimentData{std::move(loaded), content});
+    data = std::make_shared<const ExperimentData>(ExperimentData{std::move(loaded), content, split_seed, fold});
     for (const std::string& text : data->data.notes) note(fmt::format("{}: {}", data->data.name, text));
   }
   datasets_.emplace_back(key, data);
@@ -176,6 +176,8 @@ Json ExperimentContext::facts() const {
   Json used = Json::array();
   for (const auto& [key, data] : datasets_) {
     used.push_back({{"name", key}, {"samples", data ? Json(data->data.inputs.size(0)) : Json()}});
+    if (data)
+      used.back().update({{"call", data->data.name}, {"seed", data->seed}, {"fold", data->fold}, {"digest", data->data.digest}});
   }
   Json work = Json::array();
   for (const auto& [machine, done] : work_) {

@@ -128,6 +128,17 @@ std::vector<std::string> command_of(const ReproduceOptions& options, const std::
   return words;
 }
 
+// A finished run is of the data that it read.
+void check_data_unchanged(const std::string& folder) {
+  const Json manifest = read_json(folder + "/manifest.json");
+  for (const Json& used : manifest.at("datasets")) {
+    if (!used.contains("digest")) continue;
+    const std::string call = used.at("call");
+    if (load_dataset(call, {.seed = used.at("seed"), .fold = used.at("fold")}).digest != used.at("digest").get<std::string>())
+      usage_error("{}: {} has changed since the run; choose another --out, or give --restart to run again", folder, call);
+  }
+}
+
 }  // namespace
 
 Json run_experiment(const ReproduceOptions& options) {
@@ -137,8 +148,9 @@ Json run_experiment(const ReproduceOptions& options) {
                       {"seed", options.seed},
                       {"only", options.only},
                       {"conditions", run_conditions(0, options.device, {options.experiment})}};
-  const auto claim = claim_run_folder(options.folder, identity);
+  const auto claim = claim_run_folder(options.folder, identity, options.restart);
   if (run_is_complete(options.folder)) {
+    check_data_unchanged(options.folder);
     log_info("{} holds this run already, complete", options.folder);
     return read_json(options.folder + "/results.json");
   }
@@ -169,6 +181,7 @@ Json run_experiment(const ReproduceOptions& options) {
   manifest["settings"] = result.settings;
   manifest.update(context.facts());
   manifest["notes"] = context.notes();
+  manifest["digests"] = file_digests(options.folder, {"results.json"});
   write_json(options.folder + "/manifest.json", manifest);
   remove_tiles(options.folder);
   return read_json(options.folder + "/results.json");

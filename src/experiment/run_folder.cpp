@@ -84,11 +84,20 @@ void check_empty(const std::string& folder) {
   }
 }
 
+// Removes what a run wrote into the folder, and nothing else.
+void remove_run(const std::string& folder, bool with_networks) {
+  // The manifest first: a folder without it counts as unfinished.
+  for (const char* file : {"manifest.json", "results.json", "samples.csv", "measures.csv", "junit.xml", "report.html"})
+    std::filesystem::remove(folder + "/" + file);
+  for (const char* part : {"tiles", "arrays"}) remove_folder(folder + "/" + part);
+  if (with_networks) remove_folder(folder + "/models");
+}
+
 }  // namespace
 
 FolderClaim::FolderClaim(const std::string& folder)
     : folder_((check_writable_folder(folder), folder)), made_(folder), lock_(folder) {
-  remove_temporaries(folder);
+  remove_temporaries(folder, {"models", "cells"});  // other runs may share these
 }
 
 FolderClaim::FolderClaim(FolderClaim&& other) noexcept
@@ -104,19 +113,12 @@ FolderClaim::~FolderClaim() {
   made_.remove_empty();
 }
 
-void remove_run(const std::string& folder) {
-  // The manifest first: a folder without it counts as unfinished.
-  for (const char* file : {"manifest.json", "results.json", "samples.csv", "measures.csv", "junit.xml", "report.html",
-                           "checkpoint.safetensors", "history.jsonl", "model.safetensors"})
-    std::filesystem::remove(folder + "/" + file);
-  for (const char* part : {"tiles", "arrays", "models", "cells", "test"}) remove_folder(folder + "/" + part);
-}
-
 FolderClaim claim_run_folder(const std::string& folder, const Json& identity, bool restart) {
   FolderClaim claim(folder);
   const Json held = holds_a_plan_alone(folder) ? Json() : held_identity(folder);
   if (!held.is_null() && restart) {
-    remove_run(folder);
+    // Networks and cells of an experiment have keys that say all they depend on: those that fit are used again.
+    remove_run(folder, /*with_networks=*/!identity.contains("experiment"));
   } else if (!held.is_null()) {
     check_same(identity, held, folder);
     if (file_exists(manifest_path(folder))) remove_tiles(folder);  // killed between the two

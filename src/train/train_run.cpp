@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 
 #include "holdfast/core/clock.h"
 #include "holdfast/core/files.h"
@@ -50,9 +51,16 @@ void write_test_samples(const Dataset& dataset, const std::string& folder) {
   write_json(folder + "/schema.json", to_json(dataset.schema));
 }
 
+// The checkpoint last: it says that the other files are a training's.
+void remove_training(const std::string& folder) {
+  for (const char* file : {"manifest.json", "results.json", "model.safetensors", "history.jsonl", "test/inputs.npy",
+                           "test/labels.npy", "test/schema.json", "checkpoint.safetensors"})
+    std::filesystem::remove(folder + "/" + file);
+}
+
 }  // namespace
 
-Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine) {
+Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine, bool restart) {
   const auto start = std::chrono::steady_clock::now();
   check_writable_folder(folder);
   const Dataset dataset = load_dataset(config.dataset, {.seed = config.dataset_seed, .fold = config.fold});
@@ -60,6 +68,7 @@ Json run_training(const TrainConfig& config, const std::string& folder, const Js
 
   make_folders(folder);
   const FolderLock lock(folder);
+  if (restart && file_exists(folder + "/checkpoint.safetensors")) remove_training(folder);
   TrainOptions options = config.options;
   options.folder = folder;
   const TrainResult result = train_network(dataset, options);

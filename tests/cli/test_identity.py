@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 TABLE = """\
 seed = 1
@@ -179,3 +180,81 @@ def test_other_files_are_not_taken_for_ours(holdfast, table, tmp_path):
     (tmp_path / "run" / "notes.tmp").write_text("mine")
     holdfast.fails("audit", "audit.toml", "--out", "run", saying="is not empty and holds no run")
     assert (tmp_path / "run" / "notes.tmp").read_text() == "mine"
+
+
+def test_train_restart_removes_nothing_but_a_training(holdfast, table, tmp_path):
+    for path in ["out/models/big.bin", "out/test/important.txt", "out/results.json"]:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("mine")
+    holdfast("train", "train.toml", "--out", "out", "--restart")
+    holdfast("train", "train.toml", "--out", "out", "--restart")
+    assert (tmp_path / "out/models/big.bin").read_text() == "mine" == (tmp_path / "out/test/important.txt").read_text()
+
+
+def test_verify_knows_the_whole_threat(holdfast, subject, tmp_path):
+    audit = ["audit", *subject, "--attack", "random(samples=5)", "--metric", "top_k(k=2)", "--epsilon", "0.3", "--box", "0,1"]
+    holdfast(*audit, "--out", "run")
+    path = tmp_path / "run" / "arrays" / "0000" / "perturbed.npy"
+    perturbed = np.load(path)
+    clean = np.load(path.with_name("inputs.npy"))
+    place = np.unravel_index(clean.argmax(), clean.shape)
+    perturbed[place[0]] = clean[place[0]]
+    perturbed[place] = 1.02
+    np.save(path, perturbed)
+    holdfast.fails("verify", "run", saying=["run: mlp:model.safetensors", "outside the box"])
+
+
+def test_labels_must_be_classes_of_the_model(holdfast, table, tmp_path):
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join([lines[0], *(f"{line[:-1]}{i % 5}" for i, line in enumerate(lines[1:]))]) + "\n")
+    weights = {"linear.weight": np.ones((2, 4), np.float32), "linear.bias": np.zeros(2, np.float32)}
+    save_file(weights, tmp_path / "two.safetensors", metadata={"architecture": "linear(inputs=4,classes=2)"})
+    (tmp_path / "audit.toml").write_text(TABLE[: TABLE.index("architecture")] + 'file = "linear:two.safetensors"\n')
+    holdfast.fails("audit", "audit.toml", "--out", "run", saying=["model net has 2 classes", "label 4"])
+
+
+OWN_TABLE = """\
+name = "mine/table"
+paper = "r2et"
+summary = "two methods on a table of mine"
+methods = ["Vanilla", "SP"]
+[[setting]]
+like = "table"
+name = "mine"
+dataset = "mine"
+data = "csv(path=table.csv)"
+batch_size = 16
+epochs = [2, 2, 2]
+k = 2
+[[table]]
+name = "P@2"
+caption = "Higher is better."
+keys = ["dataset: {name}", "method: {method}"]
+column = [
+  {name = "P@2", metric = "top_k(k={k})", attack = "er", select = "last"},
+  {name = "kendall", metric = "kendall", attack = "er", select = "last", kind = "value"},
+  {name = "samples", from = "P@2", what = "defined", kind = "count"},
+]
+"""
+
+
+def test_a_reproduction_of_changed_data_is_another_run(holdfast, table, tmp_path):
+    (tmp_path / "mine.toml").write_text(OWN_TABLE)
+    command = ["reproduce", "mine.toml", "--out", "run"]
+    holdfast(*command)
+    before = (tmp_path / "run" / "results.json").read_bytes()
+    assert "complete" in holdfast(*command).stderr
+    write_table(table, turned=True)
+    holdfast.fails(*command, saying=["csv(path=table.csv)", "changed since the run", "--restart"])
+    holdfast(*command, "--restart")
+    holdfast(*command[:-1], "fresh")
+    after = (tmp_path / "run" / "results.json").read_bytes()
+    assert after == (tmp_path / "fresh" / "results.json").read_bytes() != before
+    (tmp_path / "run" / "results.json").write_bytes(before)
+    holdfast.fails(*command, saying=["run/results.json", "changed after the run"])
+
+
+def test_a_column_is_derived_from_one_before_it(holdfast, table, tmp_path):
+    first = '  {name = "samples", from = "P@2", what = "defined", kind = "count"},\n'
+    (tmp_path / "mine.toml").write_text(OWN_TABLE.replace(first, "").replace("column = [\n", "column = [\n" + first))
+    holdfast.fails("reproduce", "mine.toml", "--out", "run", saying=["column 'samples'", "must be a column before it"])

@@ -29,8 +29,9 @@ void write_atomic(const std::string& path, std::span<const std::span<const std::
 void write_atomic(const std::string& path, std::span<const std::byte> data);
 void write_atomic(const std::string& path, std::string_view text);
 
-// Removes what writers that were killed left in the folder and below it. Only for a folder that nobody is writing to.
-void remove_temporaries(const std::string& folder);
+// Removes what writers that were killed left in the folder and below it, but for folders of these names. Only for a folder that
+// nobody is writing to.
+void remove_temporaries(const std::string& folder, const std::vector<std::string>& but = {});
 
 // Makes the folder and its parents; throws kFailure.
 void make_folders(const std::string& path);

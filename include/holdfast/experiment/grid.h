@@ -35,8 +35,8 @@ struct Subject {
   Samples samples;
 };
 
-// Throws, before a model is needed, when the samples do not fit their trial: an input outside the box, a metric that does not
-// fit the maps. `name` begins the message.
+// Throws, before a model is needed, when the samples do not fit their trial: a threat that makes no sense for them, an input
+// outside the box, a metric that does not fit the maps. `name` begins the message.
 void check_samples(const std::string& name, const Samples& samples, const Trial& trial);
 
 // One row of a grid before it is run. Copies share everything.

@@ -111,7 +111,9 @@ struct ExperimentResult {
 // A dataset as it was asked for.
 struct ExperimentData {
   Dataset data;
-  std::string key;  // call, seed of the split, fold
+  std::string key;  // call, seed of the split, fold, content
+  std::uint64_t seed = 0;
+  std::int64_t fold = 0;
 };
 
 struct TrainedModel {
@@ -237,6 +239,7 @@ struct ReproduceOptions {
   std::string folder;         // run folder, claimed here
   std::string models, cells;  // empty: below the run folder
   std::vector<std::string> only = {};
+  bool restart = false;       // a run of other settings or data that lies in the folder is replaced
   bool may_be_empty = false;  // an experiment without any of the datasets in `only` gives null and no folder, not an error
 };
 // Runs one experiment and writes results.json and manifest.json; a complete run is read instead. Returns results.json:

@@ -34,9 +34,6 @@ class FolderClaim {
 // other files, or when another process has it.
 [[nodiscard]] FolderClaim claim_run_folder(const std::string& folder, const Json& identity, bool restart = false);
 
-// Removes what a run or a training wrote into the folder, and nothing else.
-void remove_run(const std::string& folder);
-
 // For a single attack: a new or empty folder, or one with the result of another attack, which goes. Throws kUsage when the folder
 // holds other things.
 [[nodiscard]] FolderClaim claim_attack_folder(const std::string& folder);

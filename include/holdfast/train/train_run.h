@@ -19,7 +19,9 @@
 
 namespace holdfast::train {
 
-// `machine`: facts about machine and versions that the caller wants in the manifest. Returns results.json.
-Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine = Json::object());
+// `machine`: facts about machine and versions that the caller wants in the manifest. `restart`: the files of a training that lies
+// in the folder are removed first. Returns results.json.
+Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine = Json::object(),
+                  bool restart = false);
 
 }  // namespace holdfast::train

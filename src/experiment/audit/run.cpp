@@ -2,6 +2,7 @@
 
 #include "files.h"
 #include "holdfast/core/clock.h"
+#include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/run_folder.h"
@@ -27,7 +28,9 @@ class Audit {
   void run() {
     for (const AuditModel& model : plan_.models) {
       const AuditData& data = plan_.data[model.data];
-      models_.push_back(model_json(model, data, predict(*model.model, data.samples.inputs, data.samples.layout(), plan_.tiles)));
+      const at::Tensor logits = predict(*model.model, data.samples.inputs, data.samples.layout(), plan_.tiles);
+      check_labels(model, data, logits.size(1));
+      models_.push_back(model_json(model, data, logits));
     }
     std::int64_t total = 0;
     for (const Cell& cell : cells_) total += cell.subject.samples.count();
@@ -66,6 +69,13 @@ class Audit {
   const Json& component_times() const { return times_; }
 
  private:
+  static void check_labels(const AuditModel& model, const AuditData& data, std::int64_t classes) {
+    if (!data.samples.labels.defined()) return;
+    const std::int64_t largest = data.samples.labels.max().item<std::int64_t>();
+    if (largest >= classes)
+      input_error("model {} has {} classes, but dataset {} has a label {}", model.name, classes, data.name, largest);
+  }
+
   void run_cell_at(std::size_t index, Progress& progress) {
     const Cell& cell = cells_[index];
     const std::string what = fmt::format("{} {}", cell.explainer->name(), cell.attack->name());

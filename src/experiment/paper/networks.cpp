@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/train/objective.h"
 #include "numbers.h"
@@ -119,7 +120,9 @@ std::vector<std::string> choose_weights(ExperimentContext& context, const Paper&
 // Published weights as the one network of a method.
 std::vector<MethodNetworks> published_network(const ExperimentContext& context, const Setting& setting, const Data& data) {
   TrainedModel loaded;
+  const std::string file = model_file(setting.model);
   loaded.key = setting.model;
+  if (!file.empty() && file_exists(file)) loaded.key += ", content " + sha256_of_file(file).substr(0, 16);
   loaded.model = load_model(setting.model, context.device);
   MethodNetworks networks{.method = {.name = setting.training, .paper = setting.training, .recipe = ""}};
   networks.members.push_back({data, std::move(loaded)});

@@ -228,6 +228,9 @@ void check_column(const ColumnPlan& column, const TablePlan& table) {
   if (column.from.empty()) return;
   check(column.what, of_cells, "what");
   check_is_one_of(column.from, table.columns, &ColumnPlan::name, fmt::format("table '{}' has no column", table.name));
+  const auto place = [&](const std::string& name) { return std::ranges::find(table.columns, name, &ColumnPlan::name); };
+  if (place(column.from) >= place(column.name))
+    usage_error("column '{}': from = \"{}\" must be a column before it", column.name, column.from);
 }
 
 // Mistakes in names are found before any work.

@@ -354,6 +354,9 @@ std::vector<PaperRun::Request> PaperRun::requests_of(const MeasuredRow& row, con
       }
       AttackChoice choice =
           attack_of(setting, call(attack), own ? std::vector{metric} : metrics_of(plan.metrics, setting), column.select);
+      const auto canonical = [](const std::string& one) { return metrics().options(one).canonical(); };
+      if (std::ranges::find(choice.metrics, canonical(metric), canonical) == choice.metrics.end())
+        choice.metrics.push_back(metric);
       choice.aim = own ? "" : plan.aim;
       choice.epsilon = epsilon;
       request.cells.push_back(batch.attack(subject, choice));

@@ -60,6 +60,7 @@ double stratified_variance(std::span<const double> parts, std::span<const std::i
   std::vector<double> count(static_cast<std::size_t>(classes)), mean(count), squares(count);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto stratum = static_cast<std::size_t>(labels[i]);
+    HOLDFAST_CHECK(stratum < count.size());
     ++count[stratum];
     const double step = parts[i] - mean[stratum];
     mean[stratum] += step / count[stratum];
