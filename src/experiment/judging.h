@@ -1,5 +1,5 @@
-// How experiments come from numbers with intervals to verdicts. A case speaks for a claim, or against it, where its whole 95 % interval
-// does; all others are open. A number without an interval decides nothing.
+// How experiments come from numbers with intervals to verdicts. A case speaks for a claim, or against it, where its whole 95 %
+// interval does; all others are open. A number without an interval decides nothing.
 #pragma once
 
 #include <cstdint>

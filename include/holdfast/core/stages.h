@@ -1,6 +1,6 @@
-// The namespaces of the stages, in the order of the data's way through the program. What `core` has is in `holdfast` itself. A stage
-// sees the names of all stages before it without their prefix. Its own names hide theirs: two stages may each have a type of one
-// name, and neither is taken for the other.
+// The namespaces of the stages, in the order of the data's way through the program. What `core` has is in `holdfast` itself. A
+// stage sees the names of all stages before it without their prefix. Its own names hide theirs: two stages may each have a type
+// of one name, and neither is taken for the other.
 #pragma once
 
 namespace holdfast {
