@@ -229,7 +229,9 @@ AttackChoice attack_of(const Setting& setting, const std::string& attack, const 
                       .metrics = metrics,
                       .norm = parse_norm(setting.norm),
                       .epsilon = setting.epsilon,
-                      .select = select == "last" ? Select::kLast : Select::kWorst};
+                      .select = select.empty() ? Select::kWorst : parse_select(select)};
+  if (!setting.box.empty() && setting.box != "unit")
+    usage_error("setting '{}': box = \"{}\" must be unit, or left away", setting.name, setting.box);
   if (setting.box == "unit") choice.box = {0.0, 1.0};
   return choice;
 }

@@ -262,6 +262,9 @@ void check_plan(const Plan& plan, const Paper& paper, const Words& options) {
 
 void read_info(const ConfigTable& root, const std::string& citation, MethodInfo& info) {
   info.name = root.text("name", std::nullopt);
+  // It names folders and files of kept results.
+  if (info.name.empty() || info.name.front() == '/' || info.name.find("..") != std::string::npos)
+    usage_error("{}: '{}' cannot name a folder", root.where("name"), info.name);
   info.summary = root.text("summary", std::nullopt);
   info.citation = root.flag("is_ours", false) ? "" : citation;
   for (const ConfigTable& option : root.tables("option")) info.options.push_back(read_option(option));
