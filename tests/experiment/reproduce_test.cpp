@@ -288,8 +288,30 @@ TEST(OwnExperiment, SaysWhatItDoesNotKnow) {
   refused("top_k(k={k})", "top_k(k={kk})", "{kk} is not known here");
   refused("\"SP\"]", "\"SPP\"]", "there is no method 'SPP'");
   refused("like = \"table\"", "like = \"tabel\"", "there is no base or setting 'tabel'");
-  refused("of = \"AUC\"", "of = \"AUCC\"", "\"AUCC\" is not known");
-  refused("columns = [\"er\"]", "columns = [\"mse\"]", "table 'P@4' has no column 'mse'");
+  refused("of = \"AUC\"", "of = \"AUCC\"", "'AUCC' is not known");
+  refused("columns = [\"er\"]", "columns = [\"mse\"]", "table 'P@4': column 'mse' is not known");
+  refused("method: {method}", "method: {methd}", "{methd} is not known here (did you mean 'method'?");
+  refused("case = \"{name}", "case = \"{nam}", "claim 'mine': ");
+  refused("on {datasets}", "on {dataset}", "{dataset} is not known here");
+  refused("method=SP\"", "methd=SP\"", "'methd=SP': word 'methd' is not known");
+  refused("method=Vanilla\"", "method=Vanila\"", "did you mean 'Vanilla'?");
+  refused("method=Vanilla\"", "Vanilla\"", "'Vanilla' must be word=value");
+  refused("select = \"last\"", "select = \"lst\"", "column 'er': select 'lst' is not known");
+  refused("select = \"last\"", "samples = \"ten\"", "samples = \"ten\" is not a number of samples");
+  refused("select = \"last\"", "what = \"adjustd\"", "must be \"adjusted\" or \"below NUMBER\"");
+  refused("select = \"last\"", "what = \"below x\"", "must be \"adjusted\" or \"below NUMBER\"");
+  refused("select = \"last\"", "choice = \"err\"", "choice 'err' is not known");
+  refused("attack = \"er\"", "attack = \"err\"", "unknown attack 'err'");
+  refused("measure = \"comp\"", "measure = \"conp\"", "unknown measure 'conp'");
+  refused("name = \"AUC\"", "name = \"er\"", "there are two columns 'er'");
+  refused("samples = 6", "samples = -10", "samples = -10 must be at least 1");
+  refused("members = 2", "kind = \"tabel\"", "kind 'tabel' is not known");
+  refused("members = 2", "norm = \"l3\"", "l3");
+  refused("[[table]]", "[[radius]]\nname = \"one\"\ncall = \"abc\"\n[[table]]",
+          "radius 'one': call = \"abc\" is not a number above 0");
+  refused("paper = \"r2et\"", "paper = \"r2et\"\nanalysis = \"tabel4\"", "did you mean 'table4'?");
+  refused("paper = \"r2et\"", "paper = \"r2et\"\nsettings = [\"Adlut\"]",
+          "'Adlut' is no setting, dataset, encoding, kind or tag");
   refused("kind = \"count\"", "kind = \"number\"", "unknown kind of column 'number'");
 }
 
@@ -301,6 +323,9 @@ TEST(Papers, AllFilesAreReadAtEveryScale) {
         const paper::Plan plan = paper::read_plan(paper::carried_file(file), file, scale);
         EXPECT_EQ(plan.info.name, fmt::format("{}/{}", name, experiment));
         EXPECT_FALSE(plan.tables.empty()) << file;
+        paper::Words options;
+        for (const OptionSpec& option : plan.info.options) options[option.name] = holdfast::to_string(option.value);
+        EXPECT_NO_THROW(check_plan(plan, paper::paper_named(name, scale), options)) << file;
         for (const paper::FigurePlan& figure : plan.figures) {
           const std::string spec = figure.spec.empty() ? "{}" : paper::carried_file(fmt::format("{}/{}", name, figure.spec));
           EXPECT_NO_THROW(parse_json(spec, file)) << figure.spec;

@@ -208,58 +208,6 @@ std::vector<Setting> chosen_settings(const std::vector<Setting>& known, const Te
   return chosen;
 }
 
-template <class Item>
-void check_is_one_of(const std::string& name, const std::vector<Item>& items, std::string Item::*of, const std::string& what) {
-  if (std::ranges::find(items, name, of) != items.end()) return;
-  Texts known;
-  for (const Item& item : items) known.push_back(item.*of);
-  usage_error("{} '{}'{}", what, name, suggestion(name, known));
-}
-
-void check_column(const ColumnPlan& column, const TablePlan& table) {
-  static const Texts of_networks{"AUC", "accuracy", "robust accuracy", "gradient evaluations"},
-      of_cells{"flipped", "AUC before", "AUC after", "sensitivity",  "distinct top sets",
-               "defined", "undefined",  "judged",    "misclassified"};
-  const auto check = [&](const std::string& word, const Texts& known, const char* key) {
-    if (!word.empty() && std::ranges::find(known, word) == known.end())
-      usage_error("column '{}': {} = \"{}\" is not known{}", column.name, key, word, suggestion(word, known));
-  };
-  check(column.of, of_networks, "of");
-  if (column.from.empty()) return;
-  check(column.what, of_cells, "what");
-  check_is_one_of(column.from, table.columns, &ColumnPlan::name, fmt::format("table '{}' has no column", table.name));
-  const auto place = [&](const std::string& name) { return std::ranges::find(table.columns, name, &ColumnPlan::name); };
-  if (place(column.from) >= place(column.name))
-    usage_error("column '{}': from = \"{}\" must be a column before it", column.name, column.from);
-}
-
-// Mistakes in names are found before any work.
-void check_plan(const Plan& plan, const Paper& paper, const Words& options) {
-  const auto check_columns = [&](const std::string& name, const Texts& columns) {
-    check_is_one_of(name, plan.tables, &TablePlan::name, "there is no table");
-    const TablePlan& table = *std::ranges::find(plan.tables, name, &TablePlan::name);
-    for (const std::string& column : columns)
-      check_is_one_of(column, table.columns, &ColumnPlan::name, fmt::format("table '{}' has no column", name));
-  };
-  for (const TablePlan& table : plan.tables) {
-    for (const ColumnPlan& column : table.columns) {
-      if (!table.is_analysed) check_column(column, table);
-      for (const Setting& setting : plan.settings) {
-        Words words = setting.words();
-        words.insert(options.begin(), options.end());
-        for (const std::string& text : {column.metric, column.measure, column.explainer, column.samples})
-          fill(paper.call(text), words);
-      }
-    }
-  }
-  for (const Claim& claim : plan.claims) {
-    if (!claim.columns.empty()) check_columns(claim.table, claim.columns);
-  }
-  for (const FigurePlan& figure : plan.figures) {
-    for (const std::string& table : figure.tables) check_columns(table, figure.columns);
-  }
-}
-
 void read_info(const ConfigTable& root, const std::string& citation, MethodInfo& info) {
   info.name = root.text("name", std::nullopt);
   // It names folders and files of kept results.
@@ -274,9 +222,44 @@ void read_info(const ConfigTable& root, const std::string& citation, MethodInfo&
 
 }  // namespace
 
+std::pair<std::string, std::string> named(const std::string& text) {
+  const std::size_t colon = text.find(": ");
+  return colon == std::string::npos ? std::pair(text, text) : std::pair(text.substr(0, colon), text.substr(colon + 2));
+}
+
+std::vector<std::string> split(const std::string& text, const std::string& separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t at = text.find(separator); at != std::string::npos; at = text.find(separator, begin)) {
+    parts.push_back(text.substr(begin, at - begin));
+    begin = at + separator.size();
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+bool applies(const std::string& only, const Setting& setting, const Method& method) {
+  if (only.empty() || only == setting.kind || (only == "softplus" && method.is_softplus())) return true;
+  const Words words = setting.words();
+  const auto field = words.find(only);
+  return field != words.end() && !field->second.empty() && field->second != "0";
+}
+
+Words row_words(const Setting& setting, const Method& method, const std::string& weights, const NamedCall& explainer,
+                const NamedCall& attack, const NamedCall& radius) {
+  Words words = setting.words();
+  const Words more{{"method", method.name},       {"paper", method.paper},
+                   {"weights", weights},          {"differs", method.differs},
+                   {"explainer", explainer.name}, {"attack", attack.name},
+                   {"radius", radius.name},       {"explainer_call", explainer.call.empty() ? setting.explainer : explainer.call},
+                   {"attack_call", attack.call},  {"radius_call", radius.call}};
+  for (const auto& [name, word] : more) words.insert_or_assign(name, word);
+  return words;
+}
+
 ResultTable TablePlan::empty() const {
   ResultTable table{.name = name, .caption = caption, .keys = {}, .columns = {}};
-  for (const std::string& key : keys) table.keys.push_back(key.substr(0, key.find(": ")));
+  for (const std::string& key : keys) table.keys.push_back(named(key).first);
   for (const ColumnPlan& column : columns) table.columns.push_back({column.name, column.kind});
   return table;
 }
@@ -325,6 +308,7 @@ Plan read_plan(const std::string& text, const std::string& where, Scale scale, c
   plan.explainers = read_all<NamedCall>(root, "explainer", scale, [&](const auto& table) { return read_call(table, scale); });
   plan.attacks = read_all<NamedCall>(root, "attack", scale, [&](const auto& table) { return read_call(table, scale); });
   plan.radii = read_all<NamedCall>(root, "radius", scale, [&](const auto& table) { return read_call(table, scale); });
+  for (NamedCall& radius : plan.radii) radius.call = radius.call.empty() ? radius.name : radius.call;
   plan.tables = read_all<TablePlan>(root, "table", scale, read_table);
   plan.figures = read_all<FigurePlan>(root, "figure", scale, read_figure);
   plan.claims = read_all<Claim>(root, "claim", scale, read_claim);
@@ -357,7 +341,11 @@ Plan read_plan(const std::string& text, const std::string& where, Scale scale, c
   methods.insert(methods.end(), more.begin(), more.end());
   plan.methods = chosen_methods(methods, list(root, "methods"), root.where("methods"));
   config.finish();
-  check_plan(plan, paper, options);
+  plan.all_methods = std::move(methods);
+  for (const auto& [name, setting] : known) plan.all_settings.push_back(setting);
+  plan.all_settings.insert(plan.all_settings.end(), settings.begin(), settings.end());
+  plan.selectors = std::move(wanted);
+  plan.selectors.insert(plan.selectors.end(), left_out.begin(), left_out.end());
   return plan;
 }
 

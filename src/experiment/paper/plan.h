@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "setting.h"
@@ -17,9 +18,9 @@ std::string carried_file(const std::string& path);
 
 // A way to train networks, with the weights that are tried.
 struct Method {
-  std::string name;                          // "R2ET\\H, softplus"
-  std::string paper;                         // the row of the paper's tables it is held against; empty: ours
-  std::string recipe;                        // name, or a whole call with places to fill: "pgd(preset={preset}{inner})"
+  std::string name = {};                     // "R2ET\\H, softplus"
+  std::string paper = {};                    // the row of the paper's tables it is held against; empty: ours
+  std::string recipe = {};                   // name, or a whole call with places to fill: "pgd(preset={preset}{inner})"
   std::string options = {};                  // of the recipe, always given: "activation=softplus"
   std::vector<std::string> grid = {};        // weights to choose from, on tables; empty: nothing to choose
   std::vector<std::string> other_grid = {};  // the same on images and graphs
@@ -128,8 +129,24 @@ struct Plan {
   std::map<std::string, std::string> record;  // for the results' settings
   std::vector<Setting> settings;              // at this scale, in order
   std::vector<Method> methods;
+  std::vector<Setting> all_settings;  // bases, the paper's and the file's own, at any scale: what selectors may name
+  std::vector<Method> all_methods;
+  std::vector<std::string> selectors;  // that choose `settings`, or leave some out
 };
 // The plan at a scale; `options` are the words of the experiment's own options.
 Plan read_plan(const std::string& text, const std::string& where, Scale scale, const Words& options = {});
+// Throws kUsage, with the place of the mistake, for whatever can be known to be wrong before any work: names, words that no row
+// has, calls that no registry takes. `options` has a word for each of the experiment's options.
+void check_plan(const Plan& plan, const Paper& paper, const Words& options);
+
+// "dataset: {name}" -> {"dataset", "{name}"}; without a colon the text is both.
+std::pair<std::string, std::string> named(const std::string& text);
+std::vector<std::string> split(const std::string& text, const std::string& separator);
+// Whether a column or a metric is for this setting: of its kind, or with a field that is neither empty nor 0. "softplus": for
+// networks with that activation.
+bool applies(const std::string& only, const Setting& setting, const Method& method = {});
+// What a row of a table can be called by: the setting's fields, and these.
+Words row_words(const Setting& setting, const Method& method, const std::string& weights, const NamedCall& explainer,
+                const NamedCall& attack, const NamedCall& radius);
 
 }  // namespace holdfast::experiment::paper

@@ -20,32 +20,6 @@ struct PaperRun::Request {
 
 namespace {
 
-std::vector<std::string> split(const std::string& text, const std::string& separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  for (std::size_t at = text.find(separator); at != std::string::npos; at = text.find(separator, begin)) {
-    parts.push_back(text.substr(begin, at - begin));
-    begin = at + separator.size();
-  }
-  parts.push_back(text.substr(begin));
-  return parts;
-}
-
-// "dataset: {name}" -> {"dataset", "{name}"}; without a colon the text is both.
-std::pair<std::string, std::string> named(const std::string& text) {
-  const std::size_t colon = text.find(": ");
-  return colon == std::string::npos ? std::pair(text, text) : std::pair(text.substr(0, colon), text.substr(colon + 2));
-}
-
-// Whether a column or a metric is for this setting: of its kind, or with a field that is neither empty nor 0. "softplus": for
-// networks with that activation.
-bool applies(const std::string& only, const Setting& setting, bool is_softplus = false) {
-  if (only.empty() || only == setting.kind || (only == "softplus" && is_softplus)) return true;
-  const Words words = setting.words();
-  const auto field = words.find(only);
-  return field != words.end() && !field->second.empty() && field->second != "0";
-}
-
 std::vector<std::string> metrics_of(const std::vector<std::string>& declared, const Setting& setting) {
   std::vector<std::string> metrics;
   for (const std::string& text : declared) {
@@ -292,17 +266,7 @@ std::vector<MeasuredRow> PaperRun::rows_of(const TablePlan& table) {
           if (!explainer.attacks.empty() && std::ranges::find(explainer.attacks, attack.name) == explainer.attacks.end())
             continue;
           for (const NamedCall& radius : table.has_one_row || plan.radii.empty() ? nothing : plan.radii) {
-            MeasuredRow row{&setting, &one, setting.words(), {}, {}};
-            row.words.insert_or_assign("method", one.method.name);
-            row.words.insert_or_assign("paper", one.method.paper);
-            row.words.insert_or_assign("weights", one.weights);
-            row.words.insert_or_assign("differs", one.method.differs);
-            row.words.insert_or_assign("explainer", explainer.name);
-            row.words.insert_or_assign("attack", attack.name);
-            row.words.insert_or_assign("radius", radius.name);
-            row.words.insert_or_assign("explainer_call", explainer.call.empty() ? setting.explainer : explainer.call);
-            row.words.insert_or_assign("attack_call", attack.call);
-            row.words.insert_or_assign("radius_call", radius.call);
+            MeasuredRow row{&setting, &one, row_words(setting, one.method, one.weights, explainer, attack, radius), {}, {}};
             rows.push_back(std::move(row));
           }
         }
@@ -326,14 +290,17 @@ StudiedNetwork PaperRun::subject(const Setting& setting, const Member& member, s
   plain.samples_are = "first";
   StudiedNetwork subject = subject_of(plain, member);
   subject.rows = rows_.at(key);
+  if (samples > 0 && samples < std::ssize(subject.rows.positions)) {
+    subject.rows.positions.resize(static_cast<std::size_t>(samples));
+    subject.rows.words = fmt::format("rows {}", fmt::join(subject.rows.positions, " "));
+  }
   return subject;
 }
 
 std::vector<PaperRun::Request> PaperRun::requests_of(const MeasuredRow& row, const ColumnPlan& column, CellBatch& batch) {
   std::vector<Request> requests;
   const Setting& setting = *row.setting;
-  if (!applies(column.only, setting, row.networks->method.is_softplus()) || (column.metric.empty() && column.measure.empty()))
-    return requests;
+  if (!applies(column.only, setting, row.networks->method) || (column.metric.empty() && column.measure.empty())) return requests;
   Words words = setting.words();
   words.insert(options.begin(), options.end());
   const auto call = [&](const std::string& text) { return fill(paper.call(text), words); };
@@ -529,11 +496,7 @@ void PaperRun::draw_declared() {
 void PaperRun::run() {
   leave_notes();
   measure_tables();
-  if (!plan.analysis.empty()) {
-    const auto& all = plan.paper == "r2et" ? r2et_analyses() : lens_analyses();
-    if (!all.contains(plan.analysis)) usage_error("{}: there is no analysis '{}'", plan.info.name, plan.analysis);
-    all.at(plan.analysis)(*this);
-  }
+  if (!plan.analysis.empty()) analyses_of(plan.paper).at(plan.analysis)(*this);
   record_settings();
   judge_declared();
   draw_declared();
@@ -554,6 +517,9 @@ class PaperExperiment final : public Experiment {
       : Experiment(options.canonical()), text_(std::move(text)), where_(std::move(where)) {
     const Plan plan = read_plan(text_, where_, Scale::kQuick);
     for (const OptionSpec& option : plan.info.options) options_[option.name] = options.word(option.name);
+    // A mistake at any scale is found now.
+    for (const Scale scale : {Scale::kQuick, Scale::kCpu, Scale::kFull})
+      check_plan(read_plan(text_, where_, scale, options_), paper_named(plan.paper, scale), options_);
     const auto is_given = [&](const std::string& option) { return options.given(option); };
     if (std::ranges::any_of(plan.together, is_given) && !std::ranges::all_of(plan.together, is_given))
       usage_error("{}: give {}=FILE together", name(), fmt::join(plan.together, "=FILE and "));

@@ -117,6 +117,7 @@ class PaperRun {
 using Analysis = void (*)(PaperRun&);
 const std::map<std::string, Analysis>& r2et_analyses();
 const std::map<std::string, Analysis>& lens_analyses();
+const std::map<std::string, Analysis>& analyses_of(const std::string& paper);
 
 // The experiment of a TOML text.
 std::unique_ptr<Experiment> make_paper_experiment(const std::string& text, const std::string& where, const Options& options);
