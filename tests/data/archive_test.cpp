@@ -5,7 +5,7 @@
 #include "holdfast/core/files.h"
 #include "holdfast/data/file_tree.h"
 #include "holdfast/data/tar.h"
-#include "holdfast/data/zip.h"
+#include "holdfast/core/zip.h"
 #include "support/errors.h"
 #include "support/outside.h"
 #include "support/temp_folder.h"

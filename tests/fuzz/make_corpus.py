@@ -205,6 +205,19 @@ def make_archives():
         with zipfile.ZipFile(buffer, "w", method) as archive:
             archive.writestr(zipfile.ZipInfo("a.txt"), b"hello " * 10, compress_type=method)
         truncated("zip", f"{name}.zip", buffer.getvalue())
+        truncated("checked_zip", f"{name}.zip", buffer.getvalue())
+    whole = buffer.getvalue()
+    write("zip", "good_comment.zip", whole[:-2] + b"\x02\x00hi")
+    write("checked_zip", "bad_comment.zip", whole[:-2] + b"\x02\x00hi")
+    write("checked_zip", "bad_prefix.zip", b"x" + whole)
+    changed = bytearray(whole)
+    changed[14] ^= 1  # the checksum in the local header
+    write("checked_zip", "bad_local_checksum.zip", bytes(changed))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("a.txt"), b"one")
+        archive.writestr(zipfile.ZipInfo("A.txt"), b"two")
+    write("checked_zip", "bad_twice.zip", buffer.getvalue())
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@
 #include "holdfast/core/new_folders.h"
 #include "holdfast/core/progress.h"
 #include "holdfast/data/verify.h"
-#include "holdfast/data/zip.h"
+#include "holdfast/core/zip.h"
 
 namespace holdfast::data {
 namespace {

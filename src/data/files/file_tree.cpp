@@ -6,7 +6,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/data/tar.h"
-#include "holdfast/data/zip.h"
+#include "holdfast/core/zip.h"
 
 namespace holdfast::data {
 namespace {
