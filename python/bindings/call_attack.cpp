@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/cell_facts.h"
@@ -62,7 +63,9 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
 
   std::vector<Cell> cells;
   with_advice(question, [&] { cells = make_cells(subject, trial, question.seed, choice.trace); });
-  const Row row = Grid({.tiles = tiles, .random_points = false}).run(cells.front());
+  const Row row = Grid({.tiles = tiles, .random_points = choice.random_points}).run(cells.front());
+  if (row.is_beaten())
+    log_warning("{}: {} harms more; do not read its value as robustness", row.cell.attack->name(), row.random->attack);
   const CellResult& result = row.result;
   Attacked out{.perturbed = result.perturbed,
                .original_maps = scaled_maps(result.original_maps, result.original_scale),
@@ -75,6 +78,7 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
                .explainer = row.cell.explainer->name(),
                .select = to_string(row.cell.attack->selects(row.cell.select)),
                .summary = summary_of(row.assessment),
+               .random = (row.random ? to_json(*row.random) : Json()).dump(),
                .components = with_seconds(result).dump()};
   for (const SampleOutcome& sample : result.samples) {
     out.component.push_back(sample.component);

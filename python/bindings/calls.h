@@ -24,6 +24,7 @@ struct AttackChoice {
   Threat threat;
   std::string select = "worst";
   bool trace = false;
+  bool random_points = true;  // beside the attack
 };
 
 struct Attacked {
@@ -35,6 +36,7 @@ struct Attacked {
   std::string metric, attack, explainer;  // canonical names
   std::string select;                     // which iterates were really kept
   std::string summary;                    // JSON: the metric with its levels
+  std::string random;                     // JSON: what random points found; "null": they were not asked for
   std::string components;                 // JSON: of an ensemble, what each won and cost
 };
 Attacked attack(const Question& question, const AttackChoice& choice);
@@ -63,5 +65,24 @@ struct Measured {
   std::vector<std::pair<std::string, at::Tensor>> parts;
 };
 std::vector<Measured> measure_model(const Question& question, const MeasureChoice& choice);
+
+struct AuditChoice {
+  Trial trial;
+  std::string title, dataset, out;  // dataset: what the samples are called
+  std::vector<std::string> gates;
+  at::Tensor labels;
+  std::int64_t worst = 4;
+  bool restart = false;
+  std::string call;  // for the manifest
+};
+struct NamedModel {
+  std::string name;
+  std::shared_ptr<Model> model;
+  std::string content;  // digest of what Python knows of it; empty: its file's
+};
+// Runs the audit in its folder and writes the report; `question` has no model of its own. Returns results.json.
+std::string audit(const Question& question, const std::vector<NamedModel>& models, const AuditChoice& choice);
+// Throws where the folder holds no complete run, or one whose files were changed since.
+void check_run(const std::string& folder);
 
 }  // namespace holdfast::python

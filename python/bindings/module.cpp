@@ -1,11 +1,18 @@
 // holdfast._core: what the Python package stands on. Arguments are checked and results dressed in python/holdfast.
+#include <mutex>
+#include <utility>
+
 #include "../../src/cli/catalogue.h"
 #include "calls.h"
 #include "errors.h"
+#include "holdfast/core/listener.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/schema.h"
+#include "holdfast/measure/statistics.h"
 #include "holdfast/model/model.h"
+#include "holdfast/report/html.h"
+#include "holdfast/report/text_table.h"
 #include "holdfast/version.h"
 #include "python_model.h"
 #include "work.h"
@@ -91,7 +98,8 @@ void bind_attack(py::module_& module) {
       .def_readwrite("metric", &AttackChoice::metric)
       .def_readwrite("threat", &AttackChoice::threat)
       .def_readwrite("select", &AttackChoice::select)
-      .def_readwrite("trace", &AttackChoice::trace);
+      .def_readwrite("trace", &AttackChoice::trace)
+      .def_readwrite("random_points", &AttackChoice::random_points);
   py::class_<Attacked>(module, "Attacked")
       .def_readonly("perturbed", &Attacked::perturbed)
       .def_readonly("original_maps", &Attacked::original_maps)
@@ -106,6 +114,7 @@ void bind_attack(py::module_& module) {
       .def_readonly("explainer", &Attacked::explainer)
       .def_readonly("select", &Attacked::select)
       .def_readonly("summary", &Attacked::summary)
+      .def_readonly("random", &Attacked::random)
       .def_readonly("components", &Attacked::components);
   module.def("attack", &attack, Unlocked());
 }
@@ -129,6 +138,84 @@ void bind_measure(py::module_& module) {
       .def_readonly("values", &Measured::values)
       .def_readonly("parts", &Measured::parts);
   module.def("measure_model", &measure_model, Unlocked());
+}
+
+void bind_audit(py::module_& module) {
+  py::class_<Trial>(module, "Trial")
+      .def(py::init<>())
+      .def_readwrite("explainers", &Trial::explainers)
+      .def_readwrite("attacks", &Trial::attacks)
+      .def_readwrite("metrics", &Trial::metrics)
+      .def_readwrite("measures", &Trial::measures)
+      .def_readwrite("threat", &Trial::threat)
+      .def_property(
+          "select", [](const Trial& trial) { return to_string(trial.select); },
+          [](Trial& trial, const std::string& text) { trial.select = parse_select(text); });
+  py::class_<AuditChoice>(module, "AuditChoice")
+      .def(py::init<>())
+      .def_readwrite("trial", &AuditChoice::trial)
+      .def_readwrite("title", &AuditChoice::title)
+      .def_readwrite("dataset", &AuditChoice::dataset)
+      .def_readwrite("out", &AuditChoice::out)
+      .def_readwrite("gates", &AuditChoice::gates)
+      .def_readwrite("labels", &AuditChoice::labels)
+      .def_readwrite("worst", &AuditChoice::worst)
+      .def_readwrite("restart", &AuditChoice::restart)
+      .def_readwrite("call", &AuditChoice::call);
+  py::class_<NamedModel>(module, "NamedModel")
+      .def(py::init([](std::string name, std::shared_ptr<Model> model, std::string content) {
+             return NamedModel{std::move(name), std::move(model), std::move(content)};
+           }),
+           py::arg("name"), py::arg("model"), py::arg("content"));
+  module.def("audit", &audit, Unlocked());
+  module.def("check_run", &check_run, Unlocked());
+  module.def(
+      "write_report", [](const std::vector<std::string>& runs, const std::string& path) { write_report(runs, path); },
+      Unlocked());
+  module.def("results_table", [](const std::string& results) { return results_table(parse_json(results, "results")); });
+  module.def("row_warnings", [](const std::string& results) { return row_warnings(parse_json(results, "results")); });
+  module.def("compare_paired", [](const std::vector<double>& first, const std::vector<double>& second, std::uint64_t seed) {
+    return dump_json(to_json(compare_paired(first, second, seed)));
+  });
+  module.def("holm", [](const std::vector<double>& p_values) { return holm(p_values); });
+}
+
+// Warnings are kept until somebody asks; progress goes to a Python function.
+class PythonListener final : public Listener {
+ public:
+  void warned(const std::string& message) override {
+    const std::lock_guard lock(mutex_);
+    warnings_.push_back(message);
+  }
+  void advanced(const std::string& what, std::int64_t done, std::int64_t total, const std::string& note, bool finished) override {
+    const py::gil_scoped_acquire locked;
+    if (!show_ || show_.is_none()) return;
+    try {
+      show_(what, done, total, note, finished);
+    } catch (py::error_already_set& error) {  // what is shown must not stop the work
+      error.discard_as_unraisable("holdfast: progress");
+    }
+  }
+
+  std::vector<std::string> taken() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(warnings_, {});
+  }
+  void show_with(py::object show) { show_ = std::move(show); }  // with the interpreter lock
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> warnings_;
+  py::object show_;
+};
+
+void bind_listener(py::module_& module) {
+  // Never let go: it holds a Python object, and work may be under way when the interpreter ends.
+  static auto* const hearing = new std::shared_ptr<PythonListener>(std::make_shared<PythonListener>());
+  set_listener(*hearing);
+  module.def("take_warnings", [] { return (*hearing)->taken(); });
+  module.def(
+      "show_progress_with", [](py::object show) { (*hearing)->show_with(std::move(show)); }, py::arg("show"));
 }
 
 void bind_question(py::module_& module) {
@@ -165,5 +252,7 @@ PYBIND11_MODULE(_core, module) {
   bind_explain(module);
   bind_attack(module);
   bind_measure(module);
+  bind_audit(module);
+  bind_listener(module);
   module.def("catalogue", &catalogue_json);
 }

@@ -15,6 +15,7 @@ and options: :func:`list` and :func:`describe` show them.
 import torch as _torch  # noqa: F401  (its libraries must be loaded before ours)
 
 from ._attack import Attacked, Threat, attack
+from ._audit import audit
 from ._catalogue import describe
 from ._catalogue import list_methods as list
 from ._core import Error
@@ -24,7 +25,9 @@ from ._measure import Similarity, measure
 from ._measure_model import Measurement, measure_model
 from ._methods import Methods
 from ._model import Model, load_model
+from ._run import Run, Worst, compare, load_run
 from ._schema import Schema
+from ._session import HoldfastWarning
 
 explainers = Methods("explainers")
 attacks = Methods("attacks")
@@ -35,20 +38,26 @@ __all__ = [
     "Attacked",
     "Error",
     "Explained",
+    "HoldfastWarning",
     "Measurement",
     "Methods",
     "Model",
+    "Run",
     "Schema",
     "Similarity",
     "Threat",
+    "Worst",
     "__version__",
     "attack",
     "attacks",
+    "audit",
+    "compare",
     "describe",
     "explain",
     "explainers",
     "list",
     "load_model",
+    "load_run",
     "measure",
     "measure_model",
     "measures",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from ._measure import Similarity
 from ._model import AnyModel, prepared
 from ._question import make_question
 from ._schema import AnySchema
+from ._session import listening, warn
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class Threat:
 
     #: l2, linf or l1.
     norm: str = "l2"
-    #: In the units of the inputs.
-    epsilon: float = 1.0
+    #: In the units of the inputs: a number, or text as on the command line ("8/255"). Several are for audits.
+    epsilon: float | str | Sequence[float | str] = 1.0
     #: Range of every element, (low, high).
     box: tuple[float, float] | None = None
     #: Perturbed rows of a table stay valid: one level in each one-hot group, whole steps of features that have them.
@@ -40,11 +42,19 @@ class Threat:
     tolerance: float | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.epsilon, (str, bytes)) or not _is_number(self.epsilon):
-            raise Error(f"epsilon: {self.epsilon!r} must be one number; attack with one after the other")
+        self.epsilons  # noqa: B018  (refuses what is no number)
         for field, known in (("norm", ("l2", "linf", "l1")), ("sides", ("both", "first", "second"))):
             if getattr(self, field) not in known:
                 raise Error(f"{field}: {getattr(self, field)!r} must be one of {', '.join(known)}")
+
+    @property
+    def epsilons(self) -> list[float]:
+        """Every epsilon as a number."""
+        given = self.epsilon
+        several = [given] if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) else list(given)
+        if not several:
+            raise Error("epsilon: there is none")
+        return [_number(one) for one in several]
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,6 +85,9 @@ class Attacked:
     trace: list[list[float]] | None
     #: The metric over all samples with its levels.
     summary: Similarity
+    #: What random points on the surface of the ball found: attack, samples, mean, low, high; None where they were not asked for,
+    #: and beside ``random`` itself. An attack that finds less than they do says nothing about robustness.
+    random: dict[str, Any] | None
     attack: str
     explainer: str
     metric: str
@@ -103,18 +116,30 @@ class Attacked:
         return f"<{self.attack} on {self.explainer}, {len(self.value)} samples: {self.metric} {mean}{interval}>"
 
 
-def _is_number(value: Any) -> bool:
+def _number(value: Any) -> float:
+    """A number, or a quotient of two as text."""
     try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+        if isinstance(value, str):
+            above, _, below = value.partition("/")
+            return float(above) / (float(below) if below else 1.0)
+        return float(value)
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise Error(f"epsilon: {value!r} is no number; give one, or text such as '8/255'") from None
 
 
-def _native(threat: Threat) -> _core.Threat:
+def native_threat(threat: Threat | Mapping[str, Any]) -> _core.Threat:
+    """The threat as the engine takes it; a dictionary has the fields of :class:`Threat`."""
+    if isinstance(threat, Mapping):
+        known = [field.name for field in fields(Threat)]
+        for key in threat:
+            if key not in known:
+                raise Error(f"threat: {key!r} is not one of {', '.join(known)}")
+        threat = Threat(**threat)
+    if not isinstance(threat, Threat):
+        raise Error(f"threat: {threat!r} is no holdfast.Threat")
     native = _core.Threat()
     values = {field.name: getattr(threat, field.name) for field in fields(threat)}
-    values["epsilon"] = [float(threat.epsilon)]
+    values["epsilon"] = threat.epsilons
     values["box"] = _bounds(threat.box)
     values["valid"], values["negative_weights"] = bool(threat.valid), bool(threat.negative_weights)
     for name, value in values.items():
@@ -135,17 +160,18 @@ def _bounds(box: Any) -> tuple[float, float] | None:
 def attack(
     model: AnyModel,
     inputs: Array,
-    attack: str = "er",
+    attack: str = "gauntlet(effort=light)",
     *,
     explainer: str = "saliency",
     metric: str = "top_k(k=8)",
-    threat: Threat,
+    threat: Threat | Mapping[str, Any],
     targets: Any = None,
     schema: AnySchema | None = None,
     baseline: Array | None = None,
     background: Array | None = None,
     select: Literal["worst", "last"] = "worst",
     trace: bool = False,
+    random_points: bool = True,
     seed: int = 0,
     threads: int = 0,
     tile: int = 0,
@@ -173,6 +199,7 @@ def attack(
         background: Rows of the data, for explainers that compare with them.
         select: Which iterate to keep: the worst for the defender, or the last as the papers do.
         trace: Record the metric after every iteration.
+        random_points: Try random points beside the attack, and warn where they find more.
         seed: Of every random number.
         threads: Tiles computed side by side; 0: one for each core. Python's models run on the calling thread.
         tile: Samples computed at once; 0: chosen by the size of a sample.
@@ -180,8 +207,10 @@ def attack(
     samples = to_tensor(inputs, "inputs")
     choice = _core.AttackChoice()
     choice.attack, choice.explainer, choice.metric = attack, explainer, metric
-    choice.threat = _native(threat)
-    choice.select, choice.trace = select, bool(trace)
+    choice.threat = native_threat(threat)
+    if len(choice.threat.epsilon) != 1:
+        raise Error(f"epsilon: {threat.epsilon!r} are several; holdfast.audit takes them, attack takes one")
+    choice.select, choice.trace, choice.random_points = select, bool(trace), bool(random_points)
     with prepared(model, samples) as native:
         question = make_question(
             native,
@@ -194,7 +223,9 @@ def attack(
             threads=threads,
             tile=tile,
         )
-        found = _core.attack(question, choice)
+        with listening() as warned:
+            found = _core.attack(question, choice)
+    warn(warned)
     give = as_given(inputs)
     columns = {name: give(values) for name, values in found.columns.items()}
     return Attacked(
@@ -204,6 +235,7 @@ def attack(
         components=json.loads(found.components) or None,
         trace=found.trace if trace else None,
         summary=Similarity(json.loads(found.summary), values=columns["value"]),
+        random=json.loads(found.random),
         attack=found.attack,
         explainer=found.explainer,
         metric=found.metric,

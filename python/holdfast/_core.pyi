@@ -80,6 +80,7 @@ class AttackChoice:
     threat: Threat
     select: str
     trace: bool
+    random_points: bool
 
 class Attacked:
     perturbed: torch.Tensor
@@ -96,6 +97,7 @@ class Attacked:
     explainer: str
     select: str
     summary: str
+    random: str
 
 def attack(question: Question, choice: AttackChoice) -> Attacked: ...
 
@@ -125,4 +127,36 @@ class Measured:
     parts: list[tuple[str, torch.Tensor]]
 
 def measure_model(question: Question, choice: MeasureChoice) -> list[Measured]: ...
+
+class Trial:
+    explainers: list[str]
+    attacks: list[str]
+    metrics: list[str]
+    measures: list[str]
+    threat: Threat
+    select: str
+
+class AuditChoice:
+    trial: Trial
+    title: str
+    dataset: str
+    out: str
+    gates: list[str]
+    labels: torch.Tensor
+    worst: int
+    restart: bool
+    call: str
+
+class NamedModel:
+    def __init__(self, name: str, model: Model, content: str) -> None: ...
+
+def audit(question: Question, models: list[NamedModel], choice: AuditChoice) -> str: ...
+def check_run(folder: str) -> None: ...
+def write_report(runs: list[str], path: str) -> None: ...
+def results_table(results: str) -> str: ...
+def row_warnings(results: str) -> list[str]: ...
+def compare_paired(first: list[float], second: list[float], seed: int) -> str: ...
+def holm(p_values: list[float]) -> list[float]: ...
+def take_warnings() -> list[str]: ...
+def show_progress_with(show: Callable[[str, int, int, str, bool], None] | None) -> None: ...
 def catalogue() -> str: ...

@@ -12,7 +12,6 @@
 #include "holdfast/experiment/run_folder.h"
 #include "holdfast/measure/measure.h"
 #include "holdfast/report/html.h"
-#include "holdfast/report/junit.h"
 #include "holdfast/report/text_table.h"
 #include "identity.h"
 
@@ -31,20 +30,13 @@ struct AuditCommand {
   bool given(const std::string& flag) const { return command->count(flag) > 0; }
 };
 
-// A run before any work: who it is, what it must meet, and how to prepare it.
-struct Request {
-  Json identity;
-  std::vector<Gate> gates;
-  std::function<AuditPlan()> prepare;
-};
-
 std::vector<Gate> parsed(const std::vector<std::string>& texts) {
   std::vector<Gate> gates;
   for (const std::string& text : texts) gates.push_back(parse_gate(text));
   return gates;
 }
 
-Request from_config(const AuditCommand& flags) {
+AuditRequest from_config(const AuditCommand& flags) {
   std::vector<std::string> overrides = flags.set;
   if (flags.given("--seed")) overrides.push_back(fmt::format("seed={}", flags.common.seed));
   AuditConfig config = read_audit_config(Config::load(flags.config, overrides));
@@ -79,14 +71,14 @@ AuditPlan plan_from_flags(const AuditCommand& flags) {
   return plan;
 }
 
-Request from_flags(const AuditCommand& flags) {
+AuditRequest from_flags(const AuditCommand& flags) {
   if (flags.subject.model.empty() || flags.subject.inputs.empty())
     usage_error("audit: give a CONFIG.toml, or --model and --inputs");
   if (!flags.given("--epsilon")) usage_error("audit: --epsilon is required without a CONFIG.toml");
   if (flags.given("--set")) usage_error("audit: --set changes a CONFIG.toml, and none is given");
   for (const std::string& call : flags.measures) (void)measures().make(call);
   const Trial trial = trial_of(flags);
-  Request request{.gates = parsed(flags.gates), .prepare = [&flags] { return plan_from_flags(flags); }};
+  AuditRequest request{.gates = parsed(flags.gates), .prepare = [&flags] { return plan_from_flags(flags); }};
   check_gates_answered(request.gates, {trial});
   request.identity = identity_of(flags.subject, trial, flags.common, {{"title", flags.title}});
   return request;
@@ -102,29 +94,14 @@ void refuse_flags_beside_config(const AuditCommand& flags) {
   }
 }
 
-Json results_of(const AuditCommand& flags, const Request& request, const Outcome& outcome) {
-  if (run_is_complete(flags.out)) {
-    log_info("{} holds this run already, complete", flags.out);
-    Json results = read_json(flags.out + "/results.json");
-    results["gates"] = check_gates(request.gates, results.at("rows"), results.value("measures", Json::array()));
-    write_json(flags.out + "/results.json", results);
-    return results;
-  }
-  AuditPlan plan = request.prepare();
-  plan.gates = request.gates;
-  plan.identity = request.identity;
-  plan.command = outcome.arguments;
-  return run_audit(plan, flags.out);
-}
-
 int run(const AuditCommand& flags, const Outcome& outcome) {
   flags.common.apply();
   if (!flags.config.empty()) refuse_flags_beside_config(flags);
-  const Request request = flags.config.empty() ? from_flags(flags) : from_config(flags);
+  AuditRequest request = flags.config.empty() ? from_flags(flags) : from_config(flags);
+  request.command = outcome.arguments;
   const FolderClaim claim = claim_run_folder(flags.out, request.identity, flags.restart);
-  const Json results = results_of(flags, request, outcome);
-  if (!results.at("gates").empty()) write_atomic(flags.out + "/junit.xml", junit_xml(results));
-  write_report({flags.out}, flags.out + "/report.html");
+  const Json results = complete_audit(request, flags.out);
+  write_audit_pages(results, flags.out);
   std::fputs(flags.json ? dump_json(results).c_str() : results_table(results).c_str(), stdout);
   log_info("report: {}/report.html", flags.out);
   return all_met(results.at("gates")) ? kExitDone : kExitGateNotMet;

@@ -47,7 +47,7 @@ Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_no
 // --explainer, --attack, --metric, --select and an option of the threat each.
 struct AttackFlags {
   std::vector<std::string> explainers{"saliency"};
-  std::vector<std::string> attacks{"er"};
+  std::vector<std::string> attacks = Trial{}.attacks;
   std::vector<std::string> metrics{"top_k(k=8)"};
   std::string select = "worst";
 

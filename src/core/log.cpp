@@ -3,8 +3,10 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 
+#include "holdfast/core/listener.h"
 #include "status_line.h"
 
 namespace holdfast {
@@ -27,7 +29,20 @@ std::atomic<LogLevel>& current_level() {
   return level;
 }
 
+std::mutex listener_mutex;
+std::shared_ptr<Listener> current_listener;
+
 }  // namespace
+
+void set_listener(std::shared_ptr<Listener> listener) {
+  const std::lock_guard lock(listener_mutex);
+  current_listener = std::move(listener);
+}
+
+std::shared_ptr<Listener> listener() {
+  const std::lock_guard lock(listener_mutex);
+  return current_listener;
+}
 
 void set_log_level(LogLevel level) {
   current_level() = level;
@@ -39,6 +54,10 @@ LogLevel log_level() {
 
 void log_line(LogLevel level, const std::string& message) {
   if (level < log_level() || level == LogLevel::kSilent) return;
+  if (const std::shared_ptr<Listener> hearing = listener(); hearing && level == LogLevel::kWarning) {
+    hearing->warned(message);
+    return;
+  }
   // What is normal needs no label.
   print_line(level == LogLevel::kInfo ? message : fmt::format("{}: {}", kLevelNames[static_cast<std::size_t>(level)], message));
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "holdfast/core/listener.h"
 #include "holdfast/core/log.h"
 #include "progress_line.h"
 #include "status_line.h"
@@ -18,7 +19,8 @@ constexpr double kSecondsBetweenDraws = 0.1;
 }  // namespace
 
 struct Progress::State {
-  const bool silent = log_level() > LogLevel::kInfo;
+  const std::shared_ptr<Listener> hearing = listener();
+  const bool silent = log_level() > LogLevel::kInfo && !hearing;
   const Clock::time_point start = Clock::now();
   std::atomic<std::int64_t> done{0};
   std::atomic<bool> started{false};
@@ -41,7 +43,10 @@ struct Progress::State {
     const std::unique_lock lock(mutex, std::try_to_lock);
     if (!lock) return;  // another thread is drawing
     const double seconds = elapsed();
-    if (stderr_is_terminal()) {
+    if (hearing) {
+      if (seconds - last_shown < kSecondsBetweenDraws) return;
+      hearing->advanced(line.what, done, line.total, line.note, false);
+    } else if (stderr_is_terminal()) {
       if (seconds - last_shown < kSecondsBetweenDraws) return;
       show_status(text(seconds, false));
     } else {
@@ -55,7 +60,9 @@ struct Progress::State {
   void finish() {
     if (silent) return;
     const std::lock_guard lock(mutex);
-    if (stderr_is_terminal()) {
+    if (hearing) {
+      hearing->advanced(line.what, done, line.total, line.note, true);
+    } else if (stderr_is_terminal()) {
       show_status(text(elapsed(), true));
       end_status();
     } else {

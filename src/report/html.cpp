@@ -7,6 +7,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/json.h"
+#include "holdfast/report/junit.h"
 #include "page.h"
 #include "worst.h"
 
@@ -137,6 +138,11 @@ void write_report(const std::vector<std::string>& run_folders, const std::string
   html += page_script();
   html += "</script>\n</body>\n</html>\n";
   write_atomic(path, html);
+}
+
+void write_audit_pages(const Json& results, const std::string& run_folder) {
+  if (!results.at("gates").empty()) write_atomic(run_folder + "/junit.xml", junit_xml(results));
+  write_report({run_folder}, run_folder + "/report.html");
 }
 
 }  // namespace holdfast::report

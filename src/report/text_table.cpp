@@ -218,24 +218,24 @@ std::string ensembles(const Json& results) {
   return table.empty() ? "" : "\n" + table;
 }
 
-std::string warning_lines(const Json& results) {
-  std::string text;
+}  // namespace
+
+std::vector<std::string> row_warnings(const Json& results) {
+  std::vector<std::string> warnings;
   for (const Json& row : results.at("rows")) {
     const std::string subject =
         fmt::format("{} on {}, {}{}", row.at("attack").get<std::string>(), row.at("model").get<std::string>(),
                     row.at("metric").get<std::string>(), epsilon_words(results.at("rows"), row));
     const std::int64_t stuck = row.contains("no_gradient") ? row.at("no_gradient").at("samples").get<std::int64_t>() : 0;
     if (stuck > 0)
-      text += fmt::format("warning: {}: no gradient to follow in {} ({} not finite)\n", subject, counted(stuck, "sample"),
-                          row.at("no_gradient").at("not_finite").get<std::int64_t>());
-    if (!row.contains("beaten_by") || row.at("beaten_by").is_null()) continue;
-    text += fmt::format("warning: {}: {} harms more; do not read this row as robustness\n", subject,
-                        row.at("beaten_by").get<std::string>());
+      warnings.push_back(fmt::format("{}: no gradient to follow in {} ({} not finite)", subject, counted(stuck, "sample"),
+                                     row.at("no_gradient").at("not_finite").get<std::int64_t>()));
+    if (row.contains("beaten_by") && !row.at("beaten_by").is_null())
+      warnings.push_back(
+          fmt::format("{}: {} harms more; do not read this row as robustness", subject, row.at("beaten_by").get<std::string>()));
   }
-  return text.empty() ? "" : "\n" + text;
+  return warnings;
 }
-
-}  // namespace
 
 std::string components_table(const Json& all) {
   Json rows = Json::array();
@@ -264,7 +264,10 @@ std::string components_table(const Json& all) {
 
 std::string results_table(const Json& results) {
   std::string text = rows_table(results.at("rows"));
-  text += ensembles(results) + warning_lines(results) + measures_table(results) + comparisons_table(results);
+  text += ensembles(results);
+  const std::vector<std::string> warnings = row_warnings(results);
+  if (!warnings.empty()) text += fmt::format("\nwarning: {}\n", fmt::join(warnings, "\nwarning: "));
+  text += measures_table(results) + comparisons_table(results);
   for (const Json& gate : results.at("gates")) {
     text += fmt::format("{} {}\n", gate.at("met").get<bool>() ? "met    " : "NOT MET", gate.at("gate").get<std::string>());
     for (const Json& row : gate.at("rows")) {

@@ -44,6 +44,7 @@ def short(value):
         return {key: short(value[key]) for key in value.keys()}  # noqa: SIM118  (a record is no mapping)
     if hasattr(value, "__dataclass_fields__"):
         fields = {key: short(getattr(value, key)) for key in value.__dataclass_fields__}
+        fields.pop("random", None)  # not asked for
         if columns := fields.pop("columns", None):  # an attack's columns are attributes too
             fields.update(columns, targets=short(value.targets))
         return fields
@@ -61,7 +62,7 @@ class Subject:
         return holdfast.explain(self.model, self.inputs, call, return_details=True, **self.common)
 
     def attack(self, call, **options):
-        return holdfast.attack(self.model, self.inputs[:FEW], call, metric=METRIC, **options, **self.common)
+        return holdfast.attack(self.model, self.inputs[:FEW], call, metric=METRIC, random_points=False, **options, **self.common)
 
     def plain_attack(self, call):
         return self.attack(call, threat=THREAT, trace=call.startswith("er"))

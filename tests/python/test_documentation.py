@@ -33,7 +33,7 @@ def test_the_page(monkeypatch):
 
 
 def test_everything_public_is_documented_with_an_example():
-    for name in ("explain", "attack", "measure", "measure_model", "load_model", "list", "describe", "Threat", "Schema"):
+    for name in ("explain", "attack", "measure", "measure_model", "load_model", "audit", "list", "describe", "Threat", "Schema"):
         assert ">>>" in inspect.getdoc(getattr(holdfast, name)), name
 
 

@@ -106,9 +106,15 @@ def test_words_of_a_threat_are_checked_when_it_is_made():
         holdfast.Threat(norm="l3")
     with pytest.raises(holdfast.Error, match="sides: 'left'"):
         holdfast.Threat(sides="left")
-    for several in ([0.1, 0.5], "8/255", None):
-        with pytest.raises(ValueError, match="must be one number"):
-            holdfast.Threat(epsilon=several)
+    assert holdfast.Threat(epsilon=["8/255", 0.5]).epsilons == [8 / 255, 0.5]
+    for wrong in (None, "8/", "1/0", [0.1, "x"], {}):
+        with pytest.raises(ValueError, match="epsilon: "):
+            holdfast.Threat(epsilon=wrong)
+
+
+def test_an_attack_takes_one_epsilon(network, inputs):
+    with pytest.raises(holdfast.Error, match=r"holdfast\.audit takes them"):
+        holdfast.attack(network, inputs, threat=holdfast.Threat(epsilon=[0.1, 0.2]), metric="top_k(k=2)")
 
 
 def test_bad_threats(network, inputs):
@@ -140,7 +146,8 @@ def test_measures_name_the_arguments_that_are_missing(network, inputs):
 
 
 def test_only_names_of_the_package_are_visible():
-    assert {name for name in dir(holdfast) if not name.startswith("_")} == {
+    # holdfast.testing is there once it was imported.
+    assert {name for name in dir(holdfast) if not name.startswith("_")} - {"testing"} == {
         name for name in holdfast.__all__ if not name.startswith("_")
     }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,5 +58,15 @@ void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Tria
 // Runs what is not done yet and writes the folder; continues one that was interrupted. Returns results.json. The folder must
 // have been claimed (run_folder.h). `report.html` is not written here: it is made from the files.
 Json run_audit(const AuditPlan& plan, const std::string& folder);
+
+// An audit before any work: who it is, what it must meet, and how to prepare it.
+struct AuditRequest {
+  Json identity;
+  std::vector<Gate> gates;
+  std::function<AuditPlan()> prepare;
+  std::vector<std::string> command = {};  // for the manifest
+};
+// results.json of the complete run that lies in the claimed folder, held against these gates, or of a run that is done now.
+Json complete_audit(const AuditRequest& request, const std::string& folder);
 
 }  // namespace holdfast::experiment

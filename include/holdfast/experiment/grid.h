@@ -21,7 +21,7 @@ namespace holdfast::experiment {
 // What is done to the samples of one dataset.
 struct Trial {
   std::vector<std::string> explainers{"saliency"};
-  std::vector<std::string> attacks{"er"};
+  std::vector<std::string> attacks{"gauntlet(effort=light)"};
   std::vector<std::string> metrics{"top_k(k=8)"};
   std::vector<std::string> measures = {};  // of the model around each sample, with the largest epsilon where they name none
   Threat threat = {};

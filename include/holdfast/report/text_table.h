@@ -26,6 +26,9 @@ std::string epsilon_words(const Json& rows, const Json& row);
 // attack; columns that tell rows apart where there are several. Empty when none is an ensemble.
 std::string components_table(const Json& rows);
 
+// What must not be read as robustness in results.json, a sentence each.
+std::vector<std::string> row_warnings(const Json& results);
+
 // results.json as the tables that `audit` prints: values with interval and levels, top sets; measures; models
 // compared; then the gates.
 std::string results_table(const Json& results);

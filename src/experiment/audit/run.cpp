@@ -4,6 +4,7 @@
 #include "holdfast/core/clock.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/run_folder.h"
 
@@ -162,6 +163,21 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
   write_json(folder + "/results.json", results);
   write_json(folder + "/manifest.json", manifest_json(plan, audit, folder, started, seconds_since(start)));
   remove_tiles(folder);
+  return results;
+}
+
+Json complete_audit(const AuditRequest& request, const std::string& folder) {
+  if (!run_is_complete(folder)) {
+    AuditPlan plan = request.prepare();
+    plan.gates = request.gates;
+    plan.identity = request.identity;
+    plan.command = request.command;
+    return run_audit(plan, folder);
+  }
+  log_info("{} holds this run already, complete", folder);
+  Json results = read_json(folder + "/results.json");
+  results["gates"] = check_gates(request.gates, results.at("rows"), results.value("measures", Json::array()));
+  write_json(folder + "/results.json", results);
   return results;
 }
 

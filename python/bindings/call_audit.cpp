@@ -1,0 +1,121 @@
+#include <c10/core/ScalarType.h>
+#include <fmt/ranges.h>
+
+#include "calls.h"
+#include "holdfast/core/error.h"
+#include "holdfast/core/files.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/experiment/audit.h"
+#include "holdfast/experiment/run_folder.h"
+#include "holdfast/report/html.h"
+#include "python_model.h"
+
+namespace holdfast::python {
+namespace {
+
+std::string digest_of(const at::Tensor& tensor) {
+  if (!tensor.defined()) return "";
+  const at::Tensor plain = tensor.detach().cpu().contiguous();
+  const auto* begin = static_cast<const std::byte*>(plain.const_data_ptr());
+  return fmt::format("{} {} {}", c10::toString(plain.scalar_type()), fmt::join(plain.sizes(), "x"),
+                     sha256_hex({begin, static_cast<std::size_t>(plain.nbytes())}));
+}
+
+// What makes this run this run. What a Python function computes cannot be read anywhere: its logits at the samples stand for it.
+Json identity_of(const std::vector<NamedModel>& models, const AuditData& data, const AuditChoice& choice,
+                 const Question& question) {
+  Json known = Json::array();
+  std::vector<std::string> files;
+  for (const NamedModel& one : models) {
+    known.push_back({{"name", one.name}, {"content", one.content}});
+    const std::string file = model_file(one.model->name());
+    if (!file.empty() && file_exists(file))
+      files.push_back(file);
+    else
+      known.back()["logits"] = digest_of(predict(*one.model, data.samples.inputs, data.samples.layout(), question.tiles));
+  }
+  const Trial& trial = choice.trial;
+  const Samples& samples = data.samples;
+  Json identity{{"config",
+                 {{"title", choice.title},
+                  {"models", known},
+                  {"explainers", trial.explainers},
+                  {"attacks", trial.attacks},
+                  {"metrics", trial.metrics},
+                  {"measures", trial.measures},
+                  {"threat", to_json(trial.threat)},
+                  {"select", to_string(trial.select)},
+                  {"seed", question.seed},
+                  {"worst", choice.worst}}},
+                {"data",
+                 {{"name", data.name},
+                  {"inputs", digest_of(samples.inputs)},
+                  {"targets", digest_of(samples.targets)},
+                  {"labels", digest_of(samples.labels)},
+                  {"baseline", digest_of(samples.baseline)},
+                  {"background", digest_of(samples.background)},
+                  {"schema", to_json(*samples.schema)}}}};
+  identity.update(run_conditions(question.tiles.size, models.front().model->device(), files));
+  return identity;
+}
+
+// The samples as every model takes them, and each model asked once before any work.
+AuditData examined(const Question& question, const std::vector<NamedModel>& models, const AuditChoice& choice) {
+  AuditData data{.name = choice.dataset, .samples = question.samples, .trial = choice.trial};
+  const at::Tensor inputs = data.samples.inputs;
+  if (inputs.dim() > 0) data.samples.ids = at::arange(inputs.size(0), at::kLong);
+  if (choice.labels.defined()) data.samples.labels = checked_labels(choice.labels, inputs.size(0), 0, "labels");
+  if (inputs.dim() >= 2 && inputs.is_floating_point()) exclude_non_finite(data);
+  for (const NamedModel& one : models) {
+    Question own = question;
+    own.model = one.model;
+    own.samples = data.samples;
+    const Examined found = examine(own);
+    if (PythonModel* function = python_model(own)) function->look_twice(found.subject.samples.inputs);
+    const at::Tensor ids = data.samples.ids;
+    data.samples = found.subject.samples;
+    data.samples.ids = ids;  // the rows of what was given
+  }
+  check_samples(data.name, data.samples, data.trial);
+  return data;
+}
+
+}  // namespace
+
+std::string audit(const Question& question, const std::vector<NamedModel>& models, const AuditChoice& choice) {
+  if (models.empty()) usage_error("models: there is none");
+  for (const std::string& call : choice.trial.explainers) (void)explainers().make(call);
+  for (const std::string& call : choice.trial.attacks) (void)attacks().make(call);
+  for (const std::string& call : choice.trial.metrics) (void)metrics().make(call);
+  for (const std::string& call : choice.trial.measures) (void)measures().make(call);
+  AuditRequest request{.command = {choice.call}};
+  for (const std::string& gate : choice.gates) request.gates.push_back(parse_gate(gate));
+  check_gates_answered(request.gates, {choice.trial});
+  AuditData data = examined(question, models, choice);
+  Question sized = question;
+  sized.model = models.front().model;
+  sized.tiles = tiles_of(sized, data.samples.layout());
+  request.identity = identity_of(models, data, choice, sized);
+  request.prepare = [&] {
+    AuditPlan plan{.title = choice.title, .seed = question.seed, .tiles = sized.tiles, .worst = choice.worst};
+    plan.data.push_back(data);
+    for (const NamedModel& one : models) {
+      Json facts{{"model", one.model->name()}};
+      if (const auto parameters = one.model->parameter_count()) facts["parameters"] = *parameters;
+      plan.models.push_back({.name = one.name, .data = 0, .model = one.model, .facts = facts});
+    }
+    return plan;
+  };
+  const FolderClaim claim = claim_run_folder(choice.out, request.identity, choice.restart);
+  Json results;
+  with_advice(sized, [&] { results = complete_audit(request, choice.out); });
+  write_audit_pages(results, choice.out);
+  return dump_json(results);
+}
+
+void check_run(const std::string& folder) {
+  if (!file_exists(folder + "/results.json") || !run_is_complete(folder))
+    input_error("{} holds no complete run: results.json or manifest.json is missing", folder);
+}
+
+}  // namespace holdfast::python

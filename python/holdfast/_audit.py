@@ -1,0 +1,160 @@
+"""Audits: models x explainers x attacks x epsilons x metrics, with a report and gates."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Literal
+
+import torch
+
+from . import _core
+from ._arrays import Array, optional_tensor, to_tensor
+from ._attack import Threat, native_threat
+from ._core import Error
+from ._model import AnyModel, Model, prepared
+from ._question import count, make_question
+from ._run import Run
+from ._schema import AnySchema
+from ._session import listening, warn
+
+Calls = str | Sequence[str]
+
+
+def audit(
+    models: AnyModel | Mapping[str, AnyModel],
+    inputs: Array,
+    *,
+    labels: Array | None = None,
+    explainer: Calls = "saliency",
+    attack: Calls = "gauntlet(effort=light)",
+    metric: Calls = "top_k(k=8)",
+    measure: Calls = (),
+    threat: Threat | Mapping[str, Any],
+    gates: Calls = (),
+    targets: Any = None,
+    schema: AnySchema | None = None,
+    baseline: Array | None = None,
+    background: Array | None = None,
+    select: Literal["worst", "last"] = "worst",
+    title: str = "audit",
+    name: str = "inputs",
+    worst: int = 4,
+    out: str | os.PathLike[str] | None = None,
+    restart: bool = False,
+    seed: int = 0,
+    threads: int = 0,
+    tile: int = 0,
+    progress: bool | None = None,
+) -> Run:
+    """Attacks the explanations of one model or several, measures what moved, and holds it against gates.
+
+    >>> threat = holdfast.Threat(norm="l2", epsilon=[0.1, 0.3])
+    >>> run = holdfast.audit({"plain": model}, inputs, attack="er(steps=5)", metric="top_k(k=2)", threat=threat,
+    ...                      gates=["top_k(k=2) >= 0.1"])
+    >>> len(run.rows), run.passed
+    (2, True)
+
+    It is the engine of ``holdfast audit``, and writes the same run folder. Called again with the same models, samples and
+    settings it reads the finished run; an interrupted one goes on where it stopped.
+
+    Args:
+        models: A model, or several by name: modules, functions to logits, or what ``load_model`` gave.
+        inputs: Samples, ``[samples, ...]``, the same for all models. Rows with a value that is not finite are left out.
+        labels: True classes, for accuracy.
+        explainer: One explainer or several, with options.
+        attack: One attack or several. What random points find is measured beside each.
+        metric: One metric or several.
+        measure: Measures of the model around each sample; ``holdfast.list("measures")`` shows them.
+        threat: What the attacker may do; several epsilons give a row each.
+        gates: What must hold: ``"top_k(k=8) >= 0.6"``. ``run.passed`` says whether all did.
+        targets: The classes to explain, one for each sample or one for all; those predicted when left out.
+        schema: What is known about the features; a dictionary, or the path of a schema file.
+        baseline: One sample to compare with, for explainers with ``baseline=given``.
+        background: Rows of the data, for explainers that compare with them.
+        select: Which iterate to keep: the worst for the defender, or the last as the papers do.
+        title: Of the report.
+        name: What the samples are called in tables.
+        worst: How many samples of each row the report shows.
+        out: The run folder; a new temporary one when left out.
+        restart: Replace another run that ``out`` holds.
+        seed: Of every random number.
+        threads: Tiles computed side by side; 0: one for each core. Python's models run on the calling thread.
+        tile: Samples computed at once; 0: chosen by the size of a sample.
+        progress: A bar (of tqdm, where it is installed); None: in terminals and notebooks.
+    """
+    samples = to_tensor(inputs, "inputs")
+    named = _named(models)
+    choice = _core.AuditChoice()
+    trial = _core.Trial()
+    trial.explainers, trial.attacks = _calls(explainer, "explainer"), _calls(attack, "attack")
+    trial.metrics, trial.measures = _calls(metric, "metric"), _calls(measure, "measure", may_be_none=True)
+    trial.threat, trial.select = native_threat(threat), select
+    choice.trial = trial
+    choice.title, choice.dataset, choice.worst = str(title), str(name), count(worst, "worst")
+    choice.gates, choice.restart = _calls(gates, "gates", may_be_none=True), bool(restart)
+    if (classes := optional_tensor(labels, "labels")) is not None:
+        choice.labels = classes
+    # The temporary folder itself is made by the engine, after its checks.
+    choice.out = os.path.join(tempfile.gettempdir(), f"holdfast_{secrets.token_hex(8)}") if out is None else os.fspath(out)
+    choice.call = f"holdfast.audit({', '.join(named)})"
+    with ExitStack() as stack:
+        natives = {key: stack.enter_context(prepared(model, samples)) for key, model in named.items()}
+        question = make_question(
+            next(iter(natives.values())),
+            samples,
+            targets=targets,
+            schema=schema,
+            baseline=baseline,
+            background=background,
+            seed=seed,
+            threads=threads,
+            tile=tile,
+        )
+        with listening(progress) as warned:
+            _core.audit(question, [_core.NamedModel(key, natives[key], _content(named[key])) for key in named], choice)
+    run = Run(choice.out, warned)
+    warn(run.warnings)
+    return run
+
+
+def _named(models: Any) -> dict[str, Any]:
+    if not isinstance(models, Mapping):
+        name = models.name if isinstance(models, Model) else getattr(models, "__name__", type(models).__name__)
+        return {name: models}
+    if not models:
+        raise Error("models: there is none")
+    for name in models:
+        if not isinstance(name, str) or not name:
+            raise Error(f"models: {name!r} is no name; give a dictionary of models by name")
+    return dict(models)
+
+
+def _calls(calls: Any, what: str, may_be_none: bool = False) -> list[str]:
+    texts = [calls] if isinstance(calls, str) else list(calls)
+    if not texts and not may_be_none:
+        raise Error(f"{what}: there is none")
+    for text in texts:
+        if not isinstance(text, str):
+            raise Error(f"{what}: {text!r} is no text")
+    return texts
+
+
+def _content(model: Any) -> str:
+    """What the weights of a module are; the logits at the samples are part of a run's identity too."""
+    if isinstance(model, Model):
+        return ""
+    if not isinstance(model, torch.nn.Module):
+        return f"function {getattr(model, '__qualname__', type(model).__name__)}"
+    digest = hashlib.sha256()
+    for name, value in model.state_dict().items():
+        digest.update(name.encode())
+        if isinstance(value, torch.Tensor):
+            plain = value.detach().cpu().contiguous()
+            digest.update(f"{plain.dtype} {tuple(plain.shape)}".encode())
+            digest.update(plain.reshape(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
+    return f"{type(model).__qualname__} {digest.hexdigest()}"

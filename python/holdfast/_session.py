@@ -1,0 +1,77 @@
+"""What the engine says while it works: warnings become Python's, progress becomes a bar."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from . import _core
+
+
+class HoldfastWarning(UserWarning):
+    """A result that must not be read as robustness, or data that looks wrong."""
+
+
+class _Bar:
+    """One bar of tqdm for each piece of work; in a notebook it is the notebook's."""
+
+    def __init__(self) -> None:
+        from tqdm.auto import tqdm
+
+        self._make = tqdm
+        self._bar: Any = None
+
+    def __call__(self, what: str, done: int, total: int, note: str, finished: bool) -> None:
+        if self._bar is None:
+            self._bar = self._make(total=total or None, desc=what, leave=False)
+        self._bar.set_postfix_str(note, refresh=False)
+        self._bar.update(done - self._bar.n)
+        if finished:
+            self.close()
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def _wants_bar(progress: bool | None) -> bool:
+    if progress is None:
+        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
+    if not progress:
+        return False
+    try:
+        import tqdm  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+_SHOWING = threading.Lock()  # one bar at a time: calls of other threads go on without
+
+
+@contextmanager
+def listening(progress: bool | None = False) -> Iterator[list[str]]:
+    """Collects the engine's warnings in the list that it gives."""
+    found: list[str] = []
+    bar = _Bar() if _wants_bar(progress) and _SHOWING.acquire(blocking=False) else None
+    if bar is not None:
+        _core.show_progress_with(bar)
+    try:
+        yield found
+    finally:
+        if bar is not None:
+            _core.show_progress_with(None)
+            bar.close()
+            _SHOWING.release()
+        found += _core.take_warnings()
+
+
+def warn(messages: Iterable[str]) -> None:
+    """Warns where the caller of the function that calls this stands."""
+    for message in messages:
+        warnings.warn(message, HoldfastWarning, stacklevel=3)

@@ -1,0 +1,103 @@
+"""For tests of one's own: explanations that must hold, as an assertion and as a fixture of pytest.
+
+>>> from holdfast.testing import assert_explanations_hold
+>>> run = assert_explanations_hold(model, inputs, threat=holdfast.Threat(epsilon=1e-6), metric="top_k(k=2)", at_least=0.9)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ._attack import Threat
+from ._audit import audit
+from ._core import Error
+from ._model import AnyModel
+from ._run import Run
+
+__all__ = ["assert_explanations_hold"]
+
+
+def assert_explanations_hold(
+    model: AnyModel,
+    inputs: Any,
+    *,
+    threat: Threat | Mapping[str, Any],
+    at_least: float,
+    explainer: str = "saliency",
+    attack: str = "gauntlet(effort=light)",
+    metric: str = "top_k(k=8)",
+    **more: Any,
+) -> Run:
+    """Attacks the explanations and raises AssertionError where the metric falls below ``at_least`` at some epsilon.
+
+    The message shows the value with its interval, the levels it must be read against, the worst sample and the call that
+    reproduces it. ``more`` goes to :func:`holdfast.audit`; the finished run comes back.
+    """
+    if isinstance(at_least, bool) or not isinstance(at_least, (int, float)):
+        raise Error(f"at_least: {at_least!r} is no number")
+    run = audit(model, inputs, explainer=explainer, attack=attack, metric=metric, threat=threat, progress=False, **more)
+    failed = [i for i, row in enumerate(run.rows) if row["mean"] is None or not _holds(row, at_least)]
+    if failed:
+        raise AssertionError("\n".join(_message(run, i, at_least) for i in failed))
+    return run
+
+
+def _holds(row: dict[str, Any], limit: float) -> bool:
+    return row["mean"] >= limit if row["direction"] == "higher" else row["mean"] <= limit
+
+
+def _message(run: Run, index: int, limit: float) -> str:
+    row = run.rows[index]
+    sign = "at least" if row["direction"] == "higher" else "at most"
+    value = "undefined" if row["mean"] is None else f"{row['mean']:.4f} [{row['low']:.4f}, {row['high']:.4f}]"
+    threat = row["threat"]
+    lines = [
+        f"{row['metric']} of {row['explainer']} under {row['attack']}, {threat['norm']} {threat['epsilon']:g}: "
+        f"{value}, {sign} {limit:g} is asked for",
+        "  levels: " + ", ".join(f"{key} {_short(row.get(key))}" for key in ("chance", "between", "lift", "specific")),
+    ]
+    worst = run.worst(1, row=index)
+    if len(worst):
+        one = worst.samples[0]
+        lines.append(
+            f"  worst sample: {one['sample']}, value {_short(one['value'])}: "
+            f"top {worst._features(one['top_original'])} became {worst._features(one['top_perturbed'])}"
+        )
+    lines.append(
+        f"  again: holdfast.audit(model, inputs, explainer={row['explainer']!r}, attack={row['attack']!r}, "
+        f"metric={row['metric']!r}, threat=holdfast.Threat({threat['norm']!r}, {threat['epsilon']!r}))"
+    )
+    lines.append(f"  report: {run.report()}")
+    return "\n".join(lines)
+
+
+def _short(value: Any) -> str:
+    return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+class Auditor:
+    """What the fixture ``holdfast_audit`` gives: :func:`holdfast.audit` with the test's own folder.
+
+    Its gates are asserted: ``holdfast_audit(model, inputs, threat=threat, gates=["top_k(k=8) >= 0.6"])``.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder)
+        self._count = 0
+
+    def __call__(self, models: Any, inputs: Any, **more: Any) -> Run:
+        self._count += 1
+        more.setdefault("out", self._folder / f"run_{self._count}")
+        more.setdefault("progress", False)
+        run = audit(models, inputs, **more)
+        missed = [gate for gate in run.gates if not gate["met"]]
+        if missed:
+            rows = [
+                f"  {gate['gate']}: {', '.join(_short(one['value']) for one in gate['rows'] if not one['met'])}"
+                for gate in missed
+            ]
+            raise AssertionError("\n".join(["gates were missed:", *rows, str(run), f"report: {run.report()}"]))
+        return run
