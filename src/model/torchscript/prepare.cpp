@@ -64,6 +64,17 @@ bool turn_off_batch_statistics(Graph& graph) {
   return true;
 }
 
+// What a model prints would stand among the program's results.
+bool turn_off_printing(Graph& graph) {
+  bool edited = false;
+  visit_nodes(graph.block(), [&](Node* node) {
+    if (!is_one_of(node, {"prim::Print"})) return;
+    node->destroy();
+    edited = true;
+  });
+  return edited;
+}
+
 // The softmax over classes that the graph returns, alone or in a tuple of one.
 Node* final_softmax(Graph& graph) {
   if (graph.outputs().size() != 1) return nullptr;
@@ -83,6 +94,7 @@ std::vector<std::string> prepare_for_evaluation(Graph& graph) {
   if (turn_off_batch_statistics(graph)) {
     notes.push_back("batch normalisation that was traced in training mode uses its running statistics");
   }
+  if (turn_off_printing(graph)) notes.push_back("what the file prints is left out");
   if (Node* softmax = final_softmax(graph)) {
     notes.push_back(std::string("logits are what goes into the ") + softmax->kind().toUnqualString() + " at its end");
     softmax->output()->replaceAllUsesWith(softmax->input(0));

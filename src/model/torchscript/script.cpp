@@ -13,25 +13,41 @@
 #include <torch/csrc/jit/serialization/import_read.h>
 
 #include "../network/describe.h"
+#include "archive.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/model/outputs.h"
+#include "refuse.h"
 
 namespace holdfast::model::torchscript {
 namespace {
 
-torch::jit::Module load_module(const std::string& path, at::Device device) {
-  if (folder_exists(path)) input_error("cannot read {}: it is a folder", path);
-  if (!file_exists(path)) input_error("cannot read {}: No such file or directory", path);
+// Torch reads the bytes that were checked, not the file, which may have become another one.
+class CheckedBytes final : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  explicit CheckedBytes(const Bytes& bytes) : bytes_(bytes) {}
+  std::size_t size() const override { return bytes_.size(); }
+  std::size_t read(std::uint64_t begin, void* into, std::size_t count, const char*) const override {
+    const std::size_t first = std::min<std::uint64_t>(begin, bytes_.size()), number = std::min(count, bytes_.size() - first);
+    std::copy_n(bytes_.data() + first, number, static_cast<std::byte*>(into));
+    return number;
+  }
+
+ private:
+  const Bytes& bytes_;
+};
+
+torch::jit::Module load_module(const Archive& archive, at::Device device) {
+  refuse_code_that_runs_at_loading(archive);
   try {
-    return torch::jit::load(path, device);
+    const torch::jit::Module module = torch::jit::load(std::make_shared<CheckedBytes>(archive.bytes()), device);
+    refuse_operators_that_do_not_compute(module, archive.path());
+    return module;
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& error) {
-    const std::string message = essence(error.what());
-    if (message.find("constants.pkl") != std::string::npos) {
-      input_error("{} holds weights but no TorchScript code; save the model with torch.jit.script(model).save(...)", path);
-    }
-    input_error("{} is not a TorchScript file, or is truncated: {}", path, message);
+    input_error("{} is not a TorchScript file, or is damaged: {}", archive.path(), essence(error.what()));
   }
 }
 
@@ -104,9 +120,9 @@ void refuse_random(torch::jit::Graph& graph, const std::string& path) {
 }
 
 // Tracing stores its example inputs, without data. The loader could restore them, but it then fixes every size in the graph.
-std::optional<std::vector<std::int64_t>> traced_sample_shape(const std::string& path) {
-  caffe2::serialize::PyTorchStreamReader reader(path);
-  if (!reader.hasRecord("traced_inputs.pkl")) return std::nullopt;
+std::optional<std::vector<std::int64_t>> traced_sample_shape(const Archive& archive) {
+  if (!archive.has("traced_inputs.pkl")) return std::nullopt;
+  caffe2::serialize::PyTorchStreamReader reader(std::make_shared<CheckedBytes>(archive.bytes()));
   const auto traced =
       torch::jit::readArchiveAndTensors("traced_inputs", "", "traced_inputs/", std::nullopt, std::nullopt, at::kMeta, reader)
           .toGenericDict();
@@ -174,14 +190,15 @@ at::Tensor as_logits(const at::IValue& result, const Script& script, const at::T
 Script read_script(const std::string& path, at::Device device) {
   // Calls inside calls are only inlined while the executor may optimise, whatever the caller's thread is set to.
   const torch::jit::GraphOptimizerEnabledGuard inlines(true);
-  torch::jit::Module module = load_module(path, device);
+  const Archive archive = Archive::open(path);
+  torch::jit::Module module = load_module(archive, device);
   refuse_other_signatures(module, path);
   refuse_non_finite(module, path);
   module.eval();
 
   const bool freezable = !stops_gradients(module);
   Script script{.path = path, .module = freezable ? freeze(module, path) : module.clone(), .source = module};
-  script.traced_shape = traced_sample_shape(path);
+  script.traced_shape = traced_sample_shape(archive);
   for (const at::Tensor& parameter : module.parameters()) script.parameters += parameter.numel();
   script.device = device;
   script.dtype = first_floating_type(module);
@@ -250,7 +267,8 @@ std::string essence(const std::string& message) {
   static const std::string kMark = "Error: ";
   std::size_t begin = message.rfind(kMark);
   const bool traceback = begin != std::string::npos && message.find("Traceback of TorchScript") != std::string::npos;
-  begin = traceback ? begin + kMark.size() : 0;
+  begin = message.find_first_not_of('\n', traceback ? begin + kMark.size() : 0);
+  if (begin == std::string::npos) return "";
   std::string line = message.substr(begin, message.find('\n', begin) - begin);
   // What torch adds for its own developers.
   for (const char* tail : {" This is an internal miniz error", " (no backtrace available)"})

@@ -35,8 +35,8 @@ struct Script {
 Script read_script(const std::string& path, at::Device device);
 
 // Edits a frozen graph so that it does what evaluation mode means and gives logits, and says in sentences what was edited:
-// dropout and batch statistics that were fixed by tracing in training mode are turned off; a softmax at the end, or its
-// logarithm, is cut, because what goes into it are the logits.
+// dropout and batch statistics that were fixed by tracing in training mode are turned off; printing is left out; a softmax at the
+// end, or its logarithm, is cut, because what goes into it are the logits.
 std::vector<std::string> prepare_for_evaluation(torch::jit::Graph& graph);
 
 // The logits, checked to be one tensor [B, classes]. Throws kInput with one sentence for what the script refuses.
