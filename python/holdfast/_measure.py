@@ -28,6 +28,17 @@ class Similarity(Record):
     between: float | None
     between_same_class: float | None
     specific: float | None
+    #: mean - between, with its 95 % interval. ``specific`` rewards nearly constant maps: read it with these.
+    lift: float | None
+    lift_interval: list[float] | None
+    #: exp of the entropy of the top-k sets; sets that did not hold count as one. None for images and metrics of whole maps.
+    effective_sets: float | None
+    effective_sets_interval: list[float] | None
+    #: How much more the own attacked top k matters to the prediction than another sample's; None without a model.
+    own_advantage: float | None
+    own_advantage_interval: list[float] | None
+    #: "holds", "does not hold" or "not decided"; None where one of the three is None.
+    robust_and_specific: str | None
     distinct_top_sets: int
     #: Share of the original and of the perturbed maps whose top set was decided by the order of equal values.
     tied_share: float

@@ -75,19 +75,26 @@ std::string cell(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? fixed(*value, 4) : "-";
 }
 
+std::string cell(const std::optional<Interval>& interval) {
+  return interval ? cell(interval->mean) : "-";
+}
+
 // Columns that say nothing about these metrics are left out.
 std::string table_of(const std::vector<Assessment>& results) {
   const auto any = [&](const auto& has) { return std::any_of(results.begin(), results.end(), has); };
   const bool classes = any([](const Assessment& result) { return result.between_same_class.has_value(); });
   const bool sets = any([](const Assessment& result) { return result.distinct_top_sets > 0; });
+  const bool effective = any([](const Assessment& result) { return result.effective_sets.has_value(); });
   const bool found = any([](const Assessment& result) { return result.found.has_value(); });
   const auto undefined = [](const Assessment& result) {
     return static_cast<std::int64_t>(result.values.size()) - result.value.count;
   };
   const bool left_out = any([&](const Assessment& result) { return undefined(result) > 0; });
 
-  std::vector<std::string> header{"metric", "mean", "95 %", "median", "chance", "adjusted", "between", "specific"};
-  if (classes) header.insert(header.end() - 1, "same class");
+  std::vector<std::string> header{"metric", "mean", "95 %", "median", "chance", "adjusted", "between"};
+  if (classes) header.emplace_back("same class");
+  header.insert(header.end(), {"specific", "lift"});
+  if (effective) header.emplace_back("effective sets");
   if (sets) header.insert(header.end(), {"top sets", "tied"});
   if (found) header.emplace_back("found");
   if (left_out) header.emplace_back("undefined");
@@ -100,7 +107,8 @@ std::string table_of(const std::vector<Assessment>& results) {
     row.push_back((result.chance && !result.chance_is_exact ? "~" : "") + cell(result.chance));
     row.insert(row.end(), {cell(result.adjusted), cell(result.between)});
     if (classes) row.push_back(cell(result.between_same_class));
-    row.push_back(cell(result.specific));
+    row.insert(row.end(), {cell(result.specific), cell(result.lift)});
+    if (effective) row.push_back(cell(result.effective_sets));
     const bool has_sets = result.distinct_top_sets > 0;
     if (sets) row.push_back(has_sets ? fmt::format("{}", result.distinct_top_sets) : "-");
     if (sets) row.push_back(has_sets ? tied_cell(result.tied_share, result.tied_perturbed) : "-");
@@ -116,17 +124,18 @@ class Listing {
  public:
   Listing()
       : text_(format_csv_row({"sample", "metric", "value", "chance", "adjusted", "between", "between_same_class", "specific",
-                              "tied", "tied_perturbed"})) {}
+                              "lift", "effective_sets", "tied", "tied_perturbed"})) {}
 
   void add(const Metric& metric, const Assessment& result, const Levels& levels, const MapBatch& clean, const MapBatch& moved) {
     const auto against = [&](double value, double level) { return above_level(value, level, metric.perfect()); };
     const auto tied = [&](const MapView& map) { return !metric.top_count() ? "" : metric.ties_decide(map) ? "1" : "0"; };
+    const std::string sets = result.effective_sets ? number(result.effective_sets->mean) : "";
     for (std::size_t i = 0; i < result.values.size(); ++i) {
       const double value = result.values[i], chance = levels.chance.empty() ? std::nan("") : levels.chance[i];
       const auto sample = static_cast<std::int64_t>(i);
       text_ += format_csv_row({fmt::format("{}", i), metric.name(), number(value), number(chance), number(against(value, chance)),
                                number(levels.between), number(levels.between_same_class), number(against(value, levels.between)),
-                               tied(clean[sample]), tied(moved[sample])});
+                               number(value - levels.between), sets, tied(clean[sample]), tied(moved[sample])});
     }
   }
   const std::string& text() const { return text_; }

@@ -1,6 +1,7 @@
 #include "holdfast/experiment/grid.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "holdfast/core/method.h"
@@ -45,6 +46,24 @@ RandomPoints run_random_points(const Cell& cell, const std::string& call, const 
   return {.attack = random->name(),
           .samples = attacks().options(call).integer("samples"),
           .value = mean_interval(values, cell.seed, low, high)};
+}
+
+// What own advantage is made of; nothing for metrics of whole maps.
+OwnEffects effects_of(const Row& row, const TileOptions& tiles) {
+  const Metric& metric = *row.cell.metric;
+  if (!metric.top_count()) return {};
+  Samples samples = row.cell.subject.samples;
+  samples.targets = row.result.targets;
+  std::vector<std::int64_t> predicted;
+  for (const SampleOutcome& sample : row.result.samples) predicted.push_back(sample.prediction);
+  std::vector<std::vector<std::int64_t>> sets;
+  for (std::int64_t i = 0; i < row.perturbed.count; ++i) sets.push_back(metric.top_set(row.perturbed[i]));
+  return own_effects(*row.cell.subject.model, samples, predicted, sets, row.cell.seed, tiles);
+}
+
+std::optional<Interval> advantage_of(const OwnEffects& effects, std::uint64_t seed) {
+  const Interval found = own_advantage(effects.own, effects.other, seed);
+  return std::isnan(found.mean) ? std::nullopt : std::optional(found);
 }
 
 std::optional<TileStore> store_in(const std::string& folder) {
@@ -127,11 +146,6 @@ Json to_json(const RandomPoints& random) {
           {"high", random.value.high}};
 }
 
-Assessment assess_row(const Row& row, const Metric& metric) {
-  const Levels levels = compute_levels(metric, row.clean, to_vector(row.result.targets), {.seed = row.cell.seed});
-  return assess(metric, row.clean, row.perturbed, levels, row.cell.seed);
-}
-
 Row Grid::run(const Cell& cell, Progress* progress) {
   const std::string store_folder = options_.folder.empty() ? "" : tile_folder(options_.folder, done_++);
   Row row{.cell = cell};
@@ -154,6 +168,8 @@ Row Grid::run(const Cell& cell, Progress* progress) {
   }
   row.levels = known->second;
   row.assessment = assess(*cell.metric, row.clean, row.perturbed, row.levels, cell.seed);
+  row.effects = effects_of(row, options_.tiles);
+  row.assessment.own_advantage = advantage_of(row.effects, cell.seed);
   warn_of_ties(row.assessment);
   return row;
 }

@@ -52,26 +52,15 @@ ColumnKind parse_column_kind(const std::string& text) {
   usage_error("unknown kind of column '{}' (known: count, share, value)", text);
 }
 
-std::string to_string(Judgement judgement) {
-  switch (judgement) {
-    case Judgement::kHolds:
-      return "holds";
-    case Judgement::kHoldsInPart:
-      return "holds in part";
-    case Judgement::kDoesNotHold:
-      return "does not hold";
-    case Judgement::kNotDecided:
-      return "not decided";
-  }
-  return "";
-}
-
 Json to_json(const Value& value) {
   Json json{{"value", value.value}, {"low", optional_json(value.low)}, {"high", optional_json(value.high)}, {"n", value.count}};
   for (const auto& [name, level] : {std::pair{"published", value.published},
                                     {"chance", value.chance},
                                     {"between", value.between},
-                                    {"specific", value.specific}}) {
+                                    {"specific", value.specific},
+                                    {"lift", value.lift},
+                                    {"effective_sets", value.effective_sets},
+                                    {"own_advantage", value.own_advantage}}) {
     if (level) json[name] = *level;
   }
   return json;

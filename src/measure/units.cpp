@@ -52,12 +52,23 @@ void Units::places(std::span<const std::int64_t> order, std::span<std::int32_t> 
   HOLDFAST_CHECK(static_cast<std::int64_t>(place_of_element.size()) == layout_.inputs());
   std::vector<std::int32_t> place(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) place[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
+  for (std::size_t e = 0; e < place_of_element.size(); ++e) place_of_element[e] = place[unit_of_element(e)];
+}
+
+std::vector<std::uint8_t> Units::elements_of(std::span<const std::int64_t> features) const {
+  std::vector<std::uint8_t> chosen(static_cast<std::size_t>(count_), 0);
+  for (const std::int64_t feature : features)
+    chosen[static_cast<std::size_t>(unit_of_feature_.at(static_cast<std::size_t>(feature)))] = 1;
+  std::vector<std::uint8_t> elements(static_cast<std::size_t>(layout_.inputs()));
+  for (std::size_t e = 0; e < elements.size(); ++e) elements[e] = chosen[unit_of_element(e)];
+  return elements;
+}
+
+std::size_t Units::unit_of_element(std::size_t element) const {
   const auto side = static_cast<std::size_t>(layout_.side_features());
   const auto channels = static_cast<std::size_t>(layout_.inputs()) / unit_of_feature_.size();
-  for (std::size_t e = 0; e < place_of_element.size(); ++e) {
-    const std::size_t feature = e / (side * channels) * side + e % side;  // channels of a side lie one after the other
-    place_of_element[e] = place[static_cast<std::size_t>(unit_of_feature_[feature])];
-  }
+  const std::size_t feature = element / (side * channels) * side + element % side;  // channels of a side lie one after the other
+  return static_cast<std::size_t>(unit_of_feature_[feature]);
 }
 
 }  // namespace holdfast::measure

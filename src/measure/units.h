@@ -22,8 +22,11 @@ class Units {
   bool ranks(std::span<const double> folded) const;
   // For each element of a sample, the place of its unit in `order`.
   void places(std::span<const std::int64_t> order, std::span<std::int32_t> place_of_element) const;
+  // Which elements of a sample belong to the units of these features of a folded map: 1, the others 0.
+  std::vector<std::uint8_t> elements_of(std::span<const std::int64_t> features) const;
 
  private:
+  std::size_t unit_of_element(std::size_t element) const;
   std::vector<double> importance(std::span<const double> folded) const;
 
   Layout layout_;

@@ -2,14 +2,13 @@
 #include <cmath>
 #include <limits>
 
+#include "bootstrap.h"
 #include "holdfast/core/random_words.h"
 #include "holdfast/metric/levels.h"
 #include "rounding.h"
 
 namespace holdfast::metric {
 namespace {
-
-constexpr int kResamples = 2000;
 
 double mean_of(const std::vector<double>& values) {
   double sum = 0;
@@ -31,14 +30,6 @@ std::vector<double> resampled_means(const std::vector<double>& values, std::uint
     means.push_back(sum / static_cast<double>(values.size()));
   }
   return means;
-}
-
-// Interpolates linearly between the two nearest values, as NumPy does by default.
-double quantile(const std::vector<double>& sorted, double share) {
-  const double position = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 // How far the mean may lie from a value that all of `count` samples have, where it is `room` to the end of the range.

@@ -75,16 +75,22 @@ std::vector<SamplePair> pairs_within(const std::vector<std::vector<std::int64_t>
   return {chosen.begin(), chosen.end()};
 }
 
-// The metric's mean over the pairs; they are sorted, so that each original is worked out once.
-double mean_over_pairs(const Metric& metric, const MapBatch& maps, const std::vector<SamplePair>& pairs) {
-  Mean mean;
+// The metric of every pair; they are sorted, so that each original is worked out once.
+std::vector<PairValue> compare_pairs(const Metric& metric, const MapBatch& maps, const std::vector<SamplePair>& pairs) {
+  std::vector<PairValue> values;
   std::unique_ptr<PreparedMetric> prepared;
   std::int64_t prepared_for = -1;
   for (const auto& [first, second] : pairs) {
     if (first != prepared_for) prepared = metric.prepare(maps[first]);
     prepared_for = first;
-    mean.add(prepared->value(maps[second]));
+    values.push_back({first, second, prepared->value(maps[second])});
   }
+  return values;
+}
+
+double mean_of_pairs(const std::vector<PairValue>& pairs) {
+  Mean mean;
+  for (const PairValue& pair : pairs) mean.add(pair.value);
   return mean.value().value_or(kUndefined);
 }
 
@@ -125,12 +131,23 @@ std::optional<double> if_defined(double value) {
   if (std::isnan(value)) return std::nullopt;
   return value;
 }
+std::optional<Interval> if_defined(const Interval& interval) {
+  if (std::isnan(interval.mean)) return std::nullopt;
+  return interval;
+}
 
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 Json number(const std::optional<double>& value) {
   return number(value.value_or(kUndefined));
+}
+Json mean_of(const std::optional<Interval>& interval) {
+  return interval ? number(interval->mean) : Json();
+}
+Json ends_of(const std::optional<Interval>& interval) {
+  if (!interval || std::isnan(interval->low)) return {};
+  return Json::array({number(interval->low), number(interval->high)});
 }
 
 }  // namespace
@@ -156,11 +173,12 @@ Levels compute_levels(const Metric& metric, const MapBatch& clean, std::span<con
 
   std::vector<std::int64_t> everyone(static_cast<std::size_t>(clean.count));
   std::iota(everyone.begin(), everyone.end(), 0);
-  const auto between = [&](const std::vector<std::vector<std::int64_t>>& groups, std::string_view purpose) {
-    return mean_over_pairs(metric, clean, pairs_within(groups, options.pairs, RandomStream(options.seed, purpose)));
+  const auto compare = [&](const std::vector<std::vector<std::int64_t>>& groups, std::string_view purpose) {
+    return compare_pairs(metric, clean, pairs_within(groups, options.pairs, RandomStream(options.seed, purpose)));
   };
-  result.between = between({everyone}, "between");
-  result.between_same_class = between(by_label(labels), "between same class");
+  result.pairs = compare({everyone}, "between");
+  result.between = mean_of_pairs(result.pairs);
+  result.between_same_class = mean_of_pairs(compare(by_label(labels), "between same class"));
   result.distinct_top_sets = count_top_sets(metric, clean);
   result.tied_share = share_of_tied(metric, clean);
   result.found = mean_found(metric, clean);
@@ -170,7 +188,7 @@ Levels compute_levels(const Metric& metric, const MapBatch& clean, std::span<con
 Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& perturbed, const Levels& levels,
                   std::uint64_t seed) {
   HOLDFAST_CHECK(clean.count == perturbed.count);
-  Assessment result{.metric = metric.name()};
+  Assessment result{.metric = metric.name(), .direction = metric.direction()};
   Mean chance, adjusted, specific;
   for (std::int64_t i = 0; i < clean.count; ++i) {
     const double value = metric.compare(clean[i], perturbed[i]);
@@ -186,6 +204,11 @@ Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& p
   result.adjusted = adjusted.value();
   result.specific = specific.value();
   result.between = if_defined(levels.between);
+  result.lift = if_defined(lift(result.values, result.value, levels.pairs, seed));
+  if (clean.schema->layout.kind == Layout::Kind::kVector) {
+    if (const std::optional<TopSets> sets = top_sets(metric, clean, perturbed))
+      result.effective_sets = if_defined(effective_sets(*sets, seed));
+  }
   result.between_same_class = if_defined(levels.between_same_class);
   result.distinct_top_sets = levels.distinct_top_sets;
   result.tied_share = levels.tied_share;
@@ -208,6 +231,7 @@ void warn_of_ties(const Assessment& assessment) {
 Json to_json(const Assessment& assessment) {
   Json values = Json::array();
   for (const double value : assessment.values) values.push_back(number(value));
+  const std::optional<Judgement> judgement = robust_and_specific(assessment);
   return {{"name", assessment.metric},
           {"mean", number(assessment.value.mean)},
           {"low", number(assessment.value.low)},
@@ -221,6 +245,13 @@ Json to_json(const Assessment& assessment) {
           {"between", number(assessment.between)},
           {"between_same_class", number(assessment.between_same_class)},
           {"specific", number(assessment.specific)},
+          {"lift", mean_of(assessment.lift)},
+          {"lift_interval", ends_of(assessment.lift)},
+          {"effective_sets", mean_of(assessment.effective_sets)},
+          {"effective_sets_interval", ends_of(assessment.effective_sets)},
+          {"own_advantage", mean_of(assessment.own_advantage)},
+          {"own_advantage_interval", ends_of(assessment.own_advantage)},
+          {"robust_and_specific", judgement ? Json(to_string(*judgement)) : Json()},
           {"distinct_top_sets", assessment.distinct_top_sets},
           {"tied_share", assessment.tied_share},
           {"tied_perturbed", assessment.tied_perturbed},

@@ -17,8 +17,13 @@ namespace holdfast::report {
 namespace {
 
 // What may stand beside a value, and the head of its column.
-constexpr std::pair<const char*, const char*> kLevels[] = {
-    {"published", "paper"}, {"chance", "chance"}, {"between", "between"}, {"specific", "specific"}};
+constexpr std::pair<const char*, const char*> kLevels[] = {{"published", "paper"},
+                                                           {"chance", "chance"},
+                                                           {"between", "between"},
+                                                           {"specific", "specific"},
+                                                           {"lift", "lift"},
+                                                           {"effective_sets", "effective sets"},
+                                                           {"own_advantage", "own advantage"}};
 
 struct TextTable {
   std::vector<std::string> header;

@@ -183,6 +183,9 @@ std::string rows_table(const Json& results) {
   const auto any = [&](const auto& has) { return std::any_of(results.begin(), results.end(), has); };
   const bool classes = any([](const Json& row) { return number(row, "between_same_class") != "-"; });
   const bool sets = any(has_sets);
+  const bool effective = any([](const Json& row) { return number(row, "effective_sets") != "-"; });
+  const bool own = any([](const Json& row) { return number(row, "own_advantage") != "-"; });
+  const bool judged = any([](const Json& row) { return row.value("robust_and_specific", Json()).is_string(); });
   const bool random = any([](const Json& row) { return row.value("random", Json()).is_object(); });
   const bool several = has_several_epsilons(results);
   std::vector<std::string> header{"dataset", "model", "explainer", "attack", "metric"};
@@ -191,7 +194,10 @@ std::string rows_table(const Json& results) {
   if (random) header.emplace_back("random");
   header.insert(header.end(), {"chance", "between"});
   if (classes) header.emplace_back("same class");
-  header.insert(header.end(), {"adjusted", "specific"});
+  header.insert(header.end(), {"adjusted", "specific", "lift"});
+  if (effective) header.emplace_back("effective sets");
+  if (own) header.emplace_back("own advantage");
+  if (judged) header.emplace_back("robust and specific");
   if (sets) header.insert(header.end(), {"top sets", "tied"});
   header.emplace_back("flips");
   std::vector<std::vector<std::string>> rows;
@@ -204,7 +210,10 @@ std::string rows_table(const Json& results) {
     cells.push_back(chance != "-" && !row.value("chance_is_exact", true) ? "~" + chance : chance);
     cells.push_back(number(row, "between"));
     if (classes) cells.push_back(number(row, "between_same_class"));
-    cells.insert(cells.end(), {number(row, "adjusted"), number(row, "specific")});
+    cells.insert(cells.end(), {number(row, "adjusted"), number(row, "specific"), number(row, "lift")});
+    if (effective) cells.push_back(number(row, "effective_sets", 1));
+    if (own) cells.push_back(number(row, "own_advantage"));
+    if (judged) cells.push_back(row.value("robust_and_specific", Json()).is_string() ? row.at("robust_and_specific") : "-");
     if (sets) cells.push_back(has_sets(row) ? number(row, "distinct_top_sets", 0) : "-");
     if (sets) cells.push_back(has_sets(row) ? tied_cell(row.at("tied_share"), row.value("tied_perturbed", 0.0)) : "-");
     cells.push_back(row.contains("flips") ? fmt::format("{:.0f} %", 100 * row.at("flips").at("share").get<double>()) : "-");

@@ -151,9 +151,12 @@ def test_aggregates_are_those_of_the_samples(holdfast, subject, tmp_path):
         assert row["sensitivity"] == pytest.approx(np.abs(defined(rows, "confidence") - defined(rows, "confidence_after")).mean())
         low, high = row["sensitivity_interval"]
         assert low < row["sensitivity"] < high
-        for above in ["adjusted", "specific"]:
+        for above in ["adjusted", "specific", "lift"]:
             own = defined(rows, above)
             assert row[above] == pytest.approx(own.mean()) if len(own) else row[above] is None
+        own, other = defined(rows, "own_effect"), defined(rows, "other_effect")
+        assert len(own) == len(other)
+        assert row["own_advantage"] == (pytest.approx((own.sum() - other.sum()) / own.sum()) if own.sum() > 0 else None)
         worst = json.loads((tmp_path / "run" / "arrays" / f"{index:04}" / "samples.json").read_text())
         assert [sample["value"] for sample in worst] == sorted(values)[:4], "the worst samples, worst first"
     assert results["rows"][0]["undefined"] > 0, "the case should have undefined values"

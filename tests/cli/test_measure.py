@@ -122,6 +122,7 @@ def test_every_metric_reports_every_level(holdfast, measure):
     )
     for result in results:
         assert {"mean", "low", "high", "median", "chance", "adjusted", "between", "between_same_class", "specific"} <= set(result)
+        assert {"lift", "effective_sets", "own_advantage", "robust_and_specific"} <= set(result)
         assert result["low"] <= result["mean"] <= result["high"]
         assert result["chance"] is not None and result["between"] is not None and result["undefined"] == 0
         assert (result["found"] is not None) == result["name"].split("(")[0].endswith("_div")
@@ -147,7 +148,7 @@ def test_the_table_shows_the_levels(holdfast, tmp_path):
     done = holdfast("measure", "a.npy", "b.npy", *metrics)
     header, _, kendall, diverse = done.stdout.splitlines()[1:5]
     assert header.split()[:8] == ["metric", "mean", "95", "%", "median", "chance", "adjusted", "between"]
-    assert header.split()[8:] == ["specific", "top", "sets", "tied", "found"]
+    assert header.split()[8:] == ["specific", "lift", "top", "sets", "tied", "found"], "images have no effective sets"
     assert "~" in diverse and "~" not in kendall, "a sampled level is marked"
     assert "equal values decide" in done.stderr
 
@@ -320,7 +321,7 @@ def test_a_csv_has_a_row_for_each_sample_and_metric_with_its_levels(holdfast, me
     a, b = tied_maps((4, 12)), tied_maps((4, 12), 1)
     listed = measure(a, b, "top_k(k=3)", "kendall", flags=["--out", "rows.csv"])
     rows = [line.split(",") for line in (tmp_path / "rows.csv").read_text().splitlines()]
-    levels = ["chance", "adjusted", "between", "between_same_class", "specific"]
+    levels = ["chance", "adjusted", "between", "between_same_class", "specific", "lift", "effective_sets"]
     assert rows[0] == ["sample", "metric", "value", *levels, "tied", "tied_perturbed"]
     assert len(rows) == 1 + 2 * 4
     values = [float(row[2]) for row in rows[1:5]]
@@ -328,8 +329,10 @@ def test_a_csv_has_a_row_for_each_sample_and_metric_with_its_levels(holdfast, me
     assert [float(row[3]) for row in rows[1:5]] == pytest.approx([3 / 12] * 4)
     assert np.mean([float(row[4]) for row in rows[1:5]]) == pytest.approx(listed[0]["adjusted"])
     assert np.mean([float(row[7]) for row in rows[1:5]]) == pytest.approx(listed[0]["specific"])
-    assert np.mean([float(row[8]) for row in rows[1:5]]) == listed[0]["tied_share"]
-    assert np.mean([float(row[9]) for row in rows[1:5]]) == listed[0]["tied_perturbed"]
+    assert np.mean([float(row[8]) for row in rows[1:5]]) == pytest.approx(listed[0]["lift"])
+    assert float(rows[1][9]) == listed[0]["effective_sets"] and rows[5][9] == ""
+    assert np.mean([float(row[10]) for row in rows[1:5]]) == listed[0]["tied_share"]
+    assert np.mean([float(row[11]) for row in rows[1:5]]) == listed[0]["tied_perturbed"]
 
 
 def test_flags_of_the_other_form_are_refused(holdfast, refuses):

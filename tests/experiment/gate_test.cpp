@@ -27,6 +27,13 @@ TEST(Gate, RefusesWhatCouldNeverFail) {
   EXPECT_ERROR(parse_gate("kendall.low>=-2"), kUsage, "low of kendall lies between -1 and 1");
   EXPECT_ERROR(parse_gate("kendall.specific>=1.01"), kUsage, "lies between -inf and 1");
   EXPECT_NO_THROW(parse_gate("kendall.adjusted>=-3"));
+  EXPECT_EQ(parse_gate("top_k(k=8).lift>=0.1").field, "lift");
+  EXPECT_NO_THROW(parse_gate("kendall.lift>=-1.5"));
+  EXPECT_ERROR(parse_gate("top_k(k=8).lift>=1.1"), kUsage, "lift of top_k(k=8) lies between -1 and 1");
+  EXPECT_NO_THROW(parse_gate("top_k(k=8).effective_sets>=30"));
+  EXPECT_ERROR(parse_gate("top_k(k=8).effective_sets>=0.5"), kUsage, "lies between 1 and inf");
+  EXPECT_ERROR(parse_gate("top_k(k=8).own_advantage>=1.5"), kUsage, "lies between -inf and 1");
+  EXPECT_ERROR(parse_gate("kendall.own_advantage>0"), kUsage, "kendall compares whole maps and has no own_advantage");
   EXPECT_NO_THROW(parse_gate("l2<=40"));
   EXPECT_NO_THROW(parse_gate("curvature<=40"));
 }
@@ -52,6 +59,7 @@ TEST(Gates, OfMeasuresLookAtMeasures) {
   ASSERT_EQ(gates[0].at("rows").size(), 1U);
   EXPECT_EQ(gates[0].at("rows")[0].at("measure"), 1);
   EXPECT_ERROR(parse_gate("curvature.specific<=1"), kUsage, "a measure has no level");
+  EXPECT_ERROR(parse_gate("curvature.lift<=1"), kUsage, "a measure has no level");
 }
 
 TEST(Gates, OneBadRowIsEnoughToMiss) {

@@ -44,7 +44,9 @@ def test_an_ensemble_says_who_found_what(network, inputs, threat, moved):
 def test_values_are_the_metric_between_the_maps(moved):
     compared = holdfast.measure(moved.original_maps, moved.perturbed_maps, "top_k(k=2)", labels=moved.targets)
     assert torch.equal(compared.values, moved.value)
-    assert {**compared, "values": 0} == {**moved.summary, "values": 0}
+    of_the_model = ("own_advantage", "own_advantage_interval", "robust_and_specific")  # maps alone do not say these
+    assert {**compared, "values": 0} == {**moved.summary, "values": 0, **dict.fromkeys(of_the_model)}
+    assert moved.summary.own_advantage is not None and moved.summary.robust_and_specific is not None
     assert moved.summary.mean == pytest.approx(moved.value.mean().item()) and moved.summary.mean < 1
 
 

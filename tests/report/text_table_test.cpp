@@ -27,7 +27,7 @@ TEST(ResultsTable, ShowsUndefinedLevelsAsADash) {
     "mean": 0.5, "low": 0.4, "high": 0.6, "chance": null, "between": 1.0, "adjusted": null, "specific": null}],
     "gates": [{"gate": "top_k(k=2)>=0.9", "limit": 0.9, "met": false, "rows": [{"row": 0, "value": 0.5, "met": false}]}]})json");
   const std::string table = results_table(results);
-  EXPECT_THAT(table, ::testing::HasSubstr("0.500 [0.400, 0.600]       -    1.000         -         -"));
+  EXPECT_THAT(table, ::testing::HasSubstr("0.500 [0.400, 0.600]       -    1.000         -         -     -"));
   EXPECT_THAT(table, ::testing::HasSubstr("NOT MET top_k(k=2)>=0.9\n        m, e, a: 0.5000\n"));
 }
 
@@ -42,6 +42,19 @@ TEST(ResultsTable, HasSameClassTopSetsAndTiesWhereARowHasThem) {
   results["rows"][0]["distinct_top_sets"] = 0;
   EXPECT_THAT(results_table(results),
               ::testing::Not(::testing::AnyOf(::testing::HasSubstr("same class"), ::testing::HasSubstr("top sets"))));
+}
+
+TEST(ResultsTable, ShowsSpecificWithWhatItMeansNothingWithout) {
+  Json results =
+      Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "a", "metric": "top_k(k=2)",
+    "mean": 0.9, "low": 0.8, "high": 1.0, "chance": 0.25, "between": 0.8, "adjusted": 0.9, "specific": 0.5, "lift": 0.1,
+    "effective_sets": 2.75, "own_advantage": -0.25, "robust_and_specific": "does not hold"}], "gates": []})json");
+  EXPECT_THAT(results_table(results),
+              ::testing::AllOf(::testing::HasSubstr("specific   lift  effective sets  own advantage  robust and specific"),
+                               ::testing::HasSubstr("0.500  0.100             2.8         -0.250  does not hold")));
+  for (const char* key : {"effective_sets", "own_advantage", "robust_and_specific"}) results["rows"][0][key] = nullptr;
+  EXPECT_THAT(results_table(results), ::testing::AllOf(::testing::HasSubstr("specific   lift\n"),
+                                                       ::testing::Not(::testing::HasSubstr("effective sets"))));
 }
 
 TEST(ResultsTable, AMissedGateShowsTheDigitsThatMissedIt) {

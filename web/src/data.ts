@@ -27,6 +27,14 @@ export interface Row {
   between: number | null;
   between_same_class: number | null;
   specific: number | null;
+  // Runs of earlier versions have none of these.
+  lift?: number | null;
+  lift_interval?: [number, number] | null;
+  effective_sets?: number | null;
+  effective_sets_interval?: [number, number] | null;
+  own_advantage?: number | null;
+  own_advantage_interval?: [number, number] | null;
+  robust_and_specific?: string | null;
   distinct_top_sets: number;
   tied_share: number;
   tied_perturbed?: number;
@@ -148,6 +156,9 @@ export interface ResultValue {
   chance?: number;
   between?: number;
   specific?: number;
+  lift?: number;
+  effective_sets?: number;
+  own_advantage?: number;
 }
 
 export interface ResultTable {

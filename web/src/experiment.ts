@@ -14,6 +14,9 @@ const LEVELS: [keyof ResultValue, string, string][] = [
   ["chance", "chance", "what a random map scores"],
   ["between", "between", "what maps of different samples score"],
   ["specific", "specific", "where the value lies between another sample's map (0) and the own (1)"],
+  ["lift", "lift", "value - between"],
+  ["effective_sets", "effective sets", "exp of the entropy of the top-k sets; those that did not hold are one set"],
+  ["own_advantage", "own advantage", "how much more the own top k moves the prediction than another sample's"],
 ];
 
 function digits(value: number): string {

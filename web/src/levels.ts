@@ -13,6 +13,9 @@ function levelChart(rows: Row[]): HTMLElement {
     { field: "chance", title: "chance", format: ".3f" },
     { field: "between", title: "between", format: ".3f" },
     { field: "specific", title: "specific", format: ".3f" },
+    { field: "lift", title: "lift", format: ".3f" },
+    { field: "effective_sets", title: "effective sets", format: ".1f" },
+    { field: "own_advantage", title: "own advantage", format: ".3f" },
   ];
   const mark = (y: object, field: string, colour: string) => ({
     mark: { type: "tick", thickness: 2, size: 16, color: colour },
@@ -51,6 +54,9 @@ function tiedText(row: Row): string {
   return clean === attacked ? clean : `${clean}, ${attacked}`;
 }
 
+const withEnds = (mean: number | null | undefined, ends: [number, number] | null | undefined, digits = 3): string =>
+  mean == null ? "–" : number(mean, digits) + (ends ? ` [${number(ends[0], digits)}, ${number(ends[1], digits)}]` : "");
+
 const COLUMNS: Column<Row>[] = [
   { name: "model", text: (row) => row.model },
   { name: "attack", text: (row) => row.attack },
@@ -61,6 +67,10 @@ const COLUMNS: Column<Row>[] = [
   { name: "same class", help: "what clean maps of different samples of one class score", text: (row) => number(row.between_same_class), value: (row) => row.between_same_class },
   { name: "adjusted", help: "(value - chance) / (1 - chance)", text: (row) => number(row.adjusted), value: (row) => row.adjusted },
   { name: "specific", help: "(value - between) / (1 - between): 0 when an attacked map is as far from its own as another sample's", text: (row) => number(row.specific), value: (row) => row.specific },
+  { name: "lift", help: "value - between", text: (row) => withEnds(row.lift, row.lift_interval), value: (row) => row.lift },
+  { name: "effective sets", help: "exp of the entropy of the top-k sets; all sets that did not hold count as one. 1: one set for all samples", text: (row) => withEnds(row.effective_sets, row.effective_sets_interval, 1), value: (row) => row.effective_sets },
+  { name: "own advantage", help: "how much more a sample's own attacked top k moves its prediction than another sample's, as a share; 0 or less: the explanation is not about the sample", text: (row) => withEnds(row.own_advantage, row.own_advantage_interval), value: (row) => row.own_advantage },
+  { name: "robust and specific", help: "holds where surely lift ≥ 0.2, effective sets ≥ 3 and own advantage > 0", text: (row) => row.robust_and_specific ?? "–", value: (row) => (row.robust_and_specific == null ? null : ["does not hold", "not decided", "holds"].indexOf(row.robust_and_specific)) },
   { name: "distinct sets", help: "different clean top-k sets", text: (row) => String(row.distinct_top_sets || "–"), value: (row) => row.distinct_top_sets || null },
   { name: "tied", help: "clean and attacked maps whose top-k set is decided by the order of equal values", text: tiedText, value: (row) => (row.distinct_top_sets ? tied(row) : null) },
   { name: "swapped", help: "samples with a feature out of the top k on the way", text: (row) => percent(row.swapped_share), value: (row) => row.swapped_share },

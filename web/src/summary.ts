@@ -32,8 +32,19 @@ const SAME_EVERYWHERE = 0.95;
 // Where the attacked explanation lies between another sample's (0) and its own (1).
 function fromAnother(row: Row): string {
   if (row.specific == null) return "";
-  if (row.specific < 0) return `Attacked explanations are further from their own than another sample's are (specific ${number(row.specific)}).`;
-  return `That is ${percent(row.specific)} of the way from another sample's explanation to its own.`;
+  if (row.specific < 0) return `Attacked explanations are further from their own than another sample's are (specific ${number(row.specific)}).${meaning(row)}`;
+  return `That is ${percent(row.specific)} of the way from another sample's explanation to its own.${meaning(row)}`;
+}
+
+// What `specific` is never shown without, and what the three come to.
+function meaning(row: Row): string {
+  if (row.lift == null) return "";
+  const parts = [`lift ${number(row.lift)}`];
+  if (row.effective_sets != null) parts.push(`${number(row.effective_sets, 1)} effective sets`);
+  if (row.own_advantage != null) parts.push(`own advantage ${number(row.own_advantage)}`);
+  const judged = row.robust_and_specific == null ? "" : ` “Robust and specific” ${row.robust_and_specific === "not decided" ? "is not decided" : row.robust_and_specific}.`;
+  const words = parts.join(", ");
+  return ` ${words[0].toUpperCase()}${words.slice(1)}.${judged}`;
 }
 
 function verdict(rows: Row[]): HTMLElement {

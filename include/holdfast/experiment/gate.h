@@ -1,6 +1,6 @@
 // Gates: what must hold for a build to pass. `top_k(k=8)>=0.6` compares the mean of every row with that metric;
-// `top_k(k=8).low>=0.5` another of its numbers: mean, low, high, median, adjusted, specific. `thickness(k=8)>=0.9` does the same
-// for a measure, which has no adjusted and specific.
+// `top_k(k=8).low>=0.5` another of its numbers: mean, low, high, median, adjusted, specific, lift, effective_sets, own_advantage.
+// `thickness(k=8)>=0.9` does the same for a measure, which has only the first four.
 #pragma once
 
 #include <optional>

@@ -14,6 +14,7 @@
 
 #include "holdfast/core/stages.h"
 #include "holdfast/experiment/cell.h"
+#include "holdfast/experiment/own_advantage.h"
 #include "holdfast/measure/measure.h"
 
 namespace holdfast::experiment {
@@ -79,13 +80,11 @@ struct Row {
   MapBatch clean, perturbed;  // folded; they refer to the cell's schema
   Levels levels;
   Assessment assessment;
+  OwnEffects effects = {};             // empty for metrics of whole maps
   std::optional<RandomPoints> random;  // none where they were not asked for, and beside `random` itself
 
   bool is_beaten() const { return random && random->beat(assessment.value.mean, cell.metric->direction()); }
 };
-
-// The similarity of a row's maps by another metric than the one that was attacked.
-Assessment assess_row(const Row& row, const Metric& metric);
 
 // Runs cells one after the other and keeps what they share: levels of clean maps, random points, the points of the cell before.
 class Grid {

@@ -21,6 +21,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/judgement.h"
 #include "holdfast/core/registry.h"
 #include "holdfast/core/stages.h"
 #include "holdfast/data/dataset.h"
@@ -45,7 +46,7 @@ struct Value {
   std::optional<double> low = {}, high = {};                // 95 %
   std::int64_t count = 0;                // what the interval is over: seeds, or samples where there is one seed
   std::optional<double> published = {};  // the paper's number
-  std::optional<double> chance = {}, between = {}, specific = {};  // levels.h
+  std::optional<double> chance = {}, between = {}, specific = {}, lift = {}, effective_sets = {}, own_advantage = {};  // levels.h
 };
 Json to_json(const Value& value);
 
@@ -87,9 +88,6 @@ struct Figure {
   Json spec = {};  // a Vega-Lite specification with its data inside; null: none
   std::vector<Panel> panels = {};
 };
-
-enum class Judgement { kHolds, kHoldsInPart, kDoesNotHold, kNotDecided };
-std::string to_string(Judgement judgement);  // "holds", "holds in part", "does not hold", "not decided"
 
 struct Verdict {
   std::string claim;  // "R2"
@@ -245,7 +243,7 @@ struct ReproduceOptions {
 // Runs one experiment and writes results.json and manifest.json; a complete run is read instead. Returns results.json:
 //     {"kind": "experiment", "experiment", "scale", "seed", "title", "paper", "settings",
 //      "tables": [{"name", "caption", "keys", "columns", "kinds", "rows": [{"keys": [...], "values": [{"value", "low", "high",
-//                  "n", "published"?, "chance"?, "between"?, "specific"?}]}]}],
+//                  "n", "published"?, "chance"?, "between"?, "specific"?, "lift"?, "effective_sets"?, "own_advantage"?}]}]}],
 //      "figures": [{"name", "caption", "spec"?, "panels": [{"title", "arrays"}]}],
 //      "verdicts": [{"claim", "says", "verdict", "number", "low", "high", "seeds", "experiment", "scale", "why"}], "notes"}
 Json run_experiment(const ReproduceOptions& options);

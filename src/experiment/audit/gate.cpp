@@ -12,7 +12,13 @@
 namespace holdfast::experiment {
 namespace {
 
-const std::vector<std::string> kFields{"mean", "low", "high", "median", "adjusted", "specific"};
+// Numbers that every metric and measure has, and those that take a level.
+const std::vector<std::string> kPlainFields{"mean", "low", "high", "median"};
+const std::vector<std::string> kLevelFields{"adjusted", "specific", "lift", "effective_sets", "own_advantage"};
+
+bool is_one_of(const std::vector<std::string>& fields, const std::string& field) {
+  return std::find(fields.begin(), fields.end(), field) != fields.end();
+}
 
 std::string without_spaces(const std::string& text) {
   std::string result;
@@ -25,12 +31,21 @@ bool is_measure(const std::string& call) {
   return measures().contains(name) && !metrics().contains(name);
 }
 
+// What a number of the metric can be.
+std::pair<double, double> range_of(const Metric& metric, const std::string& field) {
+  constexpr double kNoEnd = std::numeric_limits<double>::infinity();
+  const auto [low, high] = std::minmax({metric.floor(), metric.perfect()});
+  if (field == "lift") return {low - high, high - low};
+  if (field == "effective_sets") return {1, kNoEnd};
+  return is_one_of(kLevelFields, field) ? std::pair(-kNoEnd, 1.0) : std::pair(low, high);  // 1 at most, and no end below
+}
+
 // A limit that no value of the metric reaches would make a gate that says nothing.
 void check_limit(const Gate& gate) {
   const std::unique_ptr<Metric> metric = metrics().make(gate.metric);
-  const bool above_level = gate.field == "adjusted" || gate.field == "specific";  // 1 at most, and no end below
-  const double low = above_level ? -std::numeric_limits<double>::infinity() : std::min(metric->floor(), metric->perfect());
-  const double high = above_level ? 1 : std::max(metric->floor(), metric->perfect());
+  if ((gate.field == "effective_sets" || gate.field == "own_advantage") && !metric->top_count())
+    usage_error("gate '{}': {} compares whole maps and has no {}; top_k(k=8) has", gate.text, metric->name(), gate.field);
+  const auto [low, high] = range_of(*metric, gate.field);
   if (gate.limit >= low && gate.limit <= high) return;
   usage_error("gate '{}': {} of {} lies between {} and {}, so {} is out of its reach", gate.text, gate.field, metric->name(), low,
               high, gate.limit);
@@ -66,13 +81,15 @@ Gate parse_gate(const std::string& text) {
   if (dot != std::string::npos) {
     gate.field = gate.metric.substr(dot + 1);
     gate.metric.resize(dot);
-    if (std::find(kFields.begin(), kFields.end(), gate.field) == kFields.end()) {
-      usage_error("gate '{}': unknown field '{}'{}", text, gate.field, suggestion(gate.field, kFields));
+    if (!is_one_of(kPlainFields, gate.field) && !is_one_of(kLevelFields, gate.field)) {
+      std::vector<std::string> fields = kPlainFields;
+      fields.insert(fields.end(), kLevelFields.begin(), kLevelFields.end());
+      usage_error("gate '{}': unknown field '{}'{}", text, gate.field, suggestion(gate.field, fields));
     }
   }
   gate.of_measure = is_measure(gate.metric);
   gate.metric = gate.of_measure ? measures().make(gate.metric)->name() : metrics().make(gate.metric)->name();
-  if (gate.of_measure && (gate.field == "adjusted" || gate.field == "specific"))
+  if (gate.of_measure && is_one_of(kLevelFields, gate.field))
     usage_error("gate '{}': a measure has no level, so nothing {}", text, gate.field);
 
   const std::string limit = plain.substr(at + (or_equal ? 2 : 1));

@@ -16,7 +16,7 @@ namespace {
 
 // Before the sample's outcome, and behind it.
 const std::vector<std::string> kNames{"dataset", "model", "explainer", "attack", "metric", "epsilon", "sample", "label"};
-const std::vector<std::string> kLevels{"chance", "adjusted", "specific"};
+const std::vector<std::string> kLevels{"chance", "adjusted", "specific", "lift", "own_effect", "other_effect"};
 
 std::string number_text(double value) {
   return std::isnan(value) ? "" : fmt::format("{}", value);
@@ -56,11 +56,14 @@ std::string sample_lines(const Row& row) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const SampleOutcome& sample = row.result.samples[i];
     const double chance = row.levels.chance.empty() ? std::nan("") : row.levels.chance[i];
+    const auto effect = [&](const std::vector<double>& effects) { return effects.empty() ? "" : number_text(effects[i]); };
     const auto above = [&](double level) { return number_text(above_level(sample.value, level, cell.metric->perfect())); };
     lines += format_csv_row(joined(
         {cell.subject.dataset, cell.subject.model_name, cell.explainer->name(), cell.attack->name(), cell.metric->name(),
          fmt::format("{}", cell.threat.epsilon), fmt::format("{}", ids[i]), labels.empty() ? "" : fmt::format("{}", labels[i])},
-        outcome_texts(sample), {number_text(chance), above(chance), above(row.levels.between)}));
+        outcome_texts(sample),
+        {number_text(chance), above(chance), above(row.levels.between), number_text(sample.value - row.levels.between),
+         effect(row.effects.own), effect(row.effects.other)}));
   }
   return lines;
 }

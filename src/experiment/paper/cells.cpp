@@ -9,6 +9,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/data/samples.h"
 #include "holdfast/experiment/measure_all.h"
+#include "holdfast/experiment/own_advantage.h"
 #include "holdfast/experiment/reproduce_statistics.h"
 
 namespace holdfast::experiment::paper {
@@ -100,6 +101,24 @@ void fill_metrics(AttackedCell& cell, const MapBatch& clean, const MapBatch& mov
   }
 }
 
+bool has_own_levels(const StudiedNetwork& subject) {
+  return !subject.explains_labels && subject.data->data.schema.layout.kind == Layout::Kind::kVector;
+}
+
+// Effective sets and own advantage, of vectors and tables.
+void fill_own_levels(MetricNumbers& numbers, const StudiedNetwork& subject, const CellResult& result, const MapBatch& clean,
+                     const MapBatch& moved, std::uint64_t seed) {
+  const std::optional<TopSets> sets = top_sets(*metrics().make(numbers.metric), clean, moved);
+  if (!sets || !has_own_levels(subject)) return;
+  numbers.effective_sets = effective_sets(*sets, seed).mean;
+  Samples samples = samples_of(subject);
+  samples.targets = result.targets;
+  std::vector<std::int64_t> predicted;
+  for (const SampleOutcome& sample : result.samples) predicted.push_back(sample.prediction);
+  const OwnEffects effects = own_effects(*subject.model, samples, predicted, sets->perturbed, seed, {.threads = 1});
+  numbers.own_advantage = own_advantage(effects.own, effects.other, seed).mean;
+}
+
 // Attacks every sample and explains what the network predicts.
 AttackedCell attack_predictions(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed) {
   const std::size_t count = positions(subject).size();
@@ -120,6 +139,7 @@ AttackedCell attack_predictions(const StudiedNetwork& subject, const AttackChoic
     const Levels levels = compute_levels(*metrics().make(numbers.metric), clean, to_vector(labels_of(subject)), {.seed = seed});
     numbers.between = levels.between;
     numbers.distinct_top_sets = levels.distinct_top_sets;
+    fill_own_levels(numbers, subject, result, clean, moved, seed);
   }
   for (const SampleOutcome& sample : result.samples) {
     cell.first_swap.push_back(sample.first_swap);
@@ -199,6 +219,7 @@ std::string attack_key(const StudiedNetwork& subject, const AttackChoice& choice
   if (choice.box) key += fmt::format(" box {} to {}", choice.box->first, choice.box->second);
   if (!choice.aim.empty()) key += " aim " + choice.aim;
   for (const std::string& metric : choice.metrics) key += "; " + metrics().options(metric).canonical();
+  if (has_own_levels(subject)) key += "; own levels";
   return key;
 }
 
@@ -234,7 +255,9 @@ void to_json(Json& json, const AttackedCell& cell) {
                     {"values", one.values},
                     {"chance", one.chance},
                     {"between", one.between},
-                    {"distinct_top_sets", one.distinct_top_sets}});
+                    {"distinct_top_sets", one.distinct_top_sets},
+                    {"effective_sets", one.effective_sets},
+                    {"own_advantage", one.own_advantage}});
   }
   json = {{"metrics", list}, {"first_swap", cell.first_swap},     {"sensitivity", cell.sensitivity}, {"flipped", cell.flipped},
           {"auc", cell.auc}, {"attacked_auc", cell.attacked_auc}, {"left_out", cell.left_out}};
@@ -246,7 +269,9 @@ void from_json(const Json& json, AttackedCell& cell) {
                             .values = numbers(one.at("values")),
                             .chance = numbers(one.at("chance")),
                             .between = number_or_nan(one.at("between")),
-                            .distinct_top_sets = one.at("distinct_top_sets")});
+                            .distinct_top_sets = one.at("distinct_top_sets"),
+                            .effective_sets = number_or_nan(one.value("effective_sets", Json())),
+                            .own_advantage = number_or_nan(one.value("own_advantage", Json()))});
   }
   cell.first_swap = json.at("first_swap").get<std::vector<std::int64_t>>();
   cell.sensitivity = numbers(json.at("sensitivity"));

@@ -57,6 +57,8 @@ struct MetricNumbers {
   std::vector<double> values, chance;  // one a sample; NaN where undefined or left out
   double between = kUndefined;
   std::int64_t distinct_top_sets = 0;
+  // NaN but for the top sets of vectors and tables whose predictions are explained.
+  double effective_sets = kUndefined, own_advantage = kUndefined;
 };
 
 struct AttackedCell {

@@ -51,6 +51,8 @@ Numbers numbers_of(std::vector<AttackedCell> cells, const std::string& call) {
     result.values.push_back(numbers.values);
     result.chance.push_back(numbers.chance);
     result.between.push_back(numbers.between);
+    result.effective_sets.push_back(numbers.effective_sets);
+    result.own_advantage.push_back(numbers.own_advantage);
   }
   result.cells = std::move(cells);
   return result;
@@ -62,6 +64,14 @@ Numbers adjusted(const Numbers& numbers) {
 
 Numbers specific(const Numbers& numbers) {
   return without_level(numbers, [&](std::size_t i, std::size_t) { return numbers.between.at(i); });
+}
+
+Numbers lift(const Numbers& numbers) {
+  Numbers result{.values = numbers.values, .least = -std::numeric_limits<double>::infinity(), .cells = numbers.cells};
+  for (std::size_t i = 0; i < result.values.size(); ++i) {
+    for (double& value : result.values[i]) value -= numbers.between.at(i);
+  }
+  return result;
 }
 
 Numbers specific_or_zero(const Numbers& numbers) {
@@ -100,6 +110,9 @@ Value value_of(const Numbers& numbers, std::uint64_t seed) {
   if (numbers.between.empty()) return value;
   value.between = mean_level(numbers.between);
   value.specific = mean_level(specific(numbers).means());
+  value.lift = mean_level(lift(numbers).means());
+  value.effective_sets = mean_level(numbers.effective_sets);
+  value.own_advantage = mean_level(numbers.own_advantage);
   return value;
 }
 

@@ -14,11 +14,12 @@ namespace holdfast::experiment::paper {
 using BySeed = std::vector<std::vector<double>>;  // one list for each network (seed or fold), one number a sample
 
 struct Numbers {
-  BySeed values = {}, chance = {};          // chance has the values' shape, or is empty
-  std::vector<double> between = {};         // one for each network, or empty
-  double least = 0, perfect = 1;            // of the metric
-  std::vector<AttackedCell> cells = {};     // that they come from, one for each network
-  std::vector<MeasuredCell> measured = {};  // those of a measure
+  BySeed values = {}, chance = {};                              // chance has the values' shape, or is empty
+  std::vector<double> between = {};                             // one for each network, or empty
+  std::vector<double> effective_sets = {}, own_advantage = {};  // one for each network, or empty
+  double least = 0, perfect = 1;                                // of the metric
+  std::vector<AttackedCell> cells = {};                         // that they come from, one for each network
+  std::vector<MeasuredCell> measured = {};                      // those of a measure
 
   bool is_empty() const { return values.empty(); }
   std::vector<double> means() const;  // over the defined samples of each network
@@ -30,6 +31,8 @@ Numbers numbers_of(std::vector<AttackedCell> cells, const std::string& metric);
 // (v - level) / (perfect - level) of every sample, by above_level of metric/levels.h.
 Numbers adjusted(const Numbers& numbers);
 Numbers specific(const Numbers& numbers);
+// value - between of every sample.
+Numbers lift(const Numbers& numbers);
 // The same, but 0 and not undefined where all samples have one explanation (a between level of 1): such a network explains
 // nothing about an input. Contests of networks count it so.
 Numbers specific_or_zero(const Numbers& numbers);

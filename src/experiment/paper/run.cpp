@@ -402,7 +402,7 @@ Value PaperRun::value_of(const MeasuredRow& row, const TablePlan& table, const C
   const auto is_shown = [&](const char* level) { return std::ranges::find(column.levels, level) != column.levels.end(); };
   if (!is_shown("chance")) value.chance = std::nullopt;
   if (!is_shown("between")) value.between = std::nullopt;
-  if (!is_shown("specific")) value.specific = std::nullopt;
+  if (!is_shown("specific")) value.specific = value.lift = value.effective_sets = value.own_advantage = std::nullopt;
   if (!column.published.empty())
     value.published =
         paper.published(column.published, fill(table.published_method, row.words), fill(table.published_dataset, row.words));
