@@ -120,8 +120,8 @@ def _number(value: Any) -> float:
     """A number, or a quotient of two as text."""
     try:
         if isinstance(value, str):
-            above, _, below = value.partition("/")
-            return float(above) / (float(below) if below else 1.0)
+            above, stroke, below = value.partition("/")
+            return float(above) / (float(below) if stroke else 1.0)
         return float(value)
     except (TypeError, ValueError, ZeroDivisionError):
         raise Error(f"epsilon: {value!r} is no number; give one, or text such as '8/255'") from None
