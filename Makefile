@@ -1,6 +1,7 @@
 # make           sets up and builds the program, build/holdfast
 # make demo      the same, then trains and audits small models on embedded data and says where the report is
 # make python    sets up and builds the program and the Python package
+# make wheel     a wheel in dist/ with the package and the command, out of what make python builds
 # make test      sets up, builds everything, runs every test
 # make sanitize  the C++ tests, torch included, in a debug build under the address sanitizer
 # make golden    every command's values against the stored ones, experiments at quick scale too: tests/golden/README.md
@@ -15,7 +16,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 BASE ?= HEAD~1
 
-.PHONY: all setup setup-python setup-test build demo python test release asan sanitize golden bench lint install fuzz clean
+.PHONY: all setup setup-python setup-test build demo python wheel test release asan sanitize golden bench lint install fuzz clean
 
 all: build
 
@@ -36,6 +37,9 @@ demo: build
 
 python: setup-python
 	@tools/build.sh python $(JOBS)
+
+wheel: python
+	@tools/wheel.sh build dist
 
 release: setup-test
 	@tools/build.sh release $(JOBS)

@@ -21,6 +21,12 @@ std::string digest_of(const at::Tensor& tensor) {
                      sha256_hex({begin, static_cast<std::size_t>(plain.nbytes())}));
 }
 
+// Python's functions have none, and copies of modules have no more one.
+bool has_file(const Model& model) {
+  const std::string file = model_file(model.name());
+  return !file.empty() && file_exists(file);
+}
+
 // What makes this run this run. What a Python function computes cannot be read anywhere: its logits at the samples stand for it.
 Json identity_of(const std::vector<NamedModel>& models, const AuditData& data, const AuditChoice& choice,
                  const Question& question) {
@@ -28,9 +34,8 @@ Json identity_of(const std::vector<NamedModel>& models, const AuditData& data, c
   std::vector<std::string> files;
   for (const NamedModel& one : models) {
     known.push_back({{"name", one.name}, {"content", one.content}});
-    const std::string file = model_file(one.model->name());
-    if (!file.empty() && file_exists(file))
-      files.push_back(file);
+    if (has_file(*one.model))
+      files.push_back(model_file(one.model->name()));
     else
       known.back()["logits"] = digest_of(predict(*one.model, data.samples.inputs, data.samples.layout(), question.tiles));
   }
@@ -102,6 +107,7 @@ std::string audit(const Question& question, const std::vector<NamedModel>& model
     for (const NamedModel& one : models) {
       Json facts{{"model", one.model->name()}};
       if (const auto parameters = one.model->parameter_count()) facts["parameters"] = *parameters;
+      if (!has_file(*one.model)) facts["in_python"] = true;
       plan.models.push_back({.name = one.name, .data = 0, .model = one.model, .facts = facts});
     }
     return plan;

@@ -12,7 +12,15 @@ tensors or NumPy arrays; results come back as what was given. The algorithms are
 and options: :func:`list` and :func:`describe` show them.
 """
 
-import torch as _torch  # noqa: F401  (its libraries must be loaded before ours)
+import torch as _torch  # its libraries must be loaded before ours
+
+from ._built_for import TORCH as _TORCH
+
+if _torch.__version__.split("+")[0] != _TORCH.split("+")[0]:
+    raise ImportError(
+        f"holdfast was built for torch {_TORCH}, and torch {_torch.__version__} is installed; build it again: "
+        "pip install . --no-build-isolation --force-reinstall"
+    )
 
 from ._attack import Attacked, Threat, attack
 from ._audit import audit

@@ -101,7 +101,12 @@ class RunVerifier {
     std::vector<std::int64_t> ids;
     for (const Json& sample : described) ids.push_back(sample.at("sample"));
     const Json& data = entry_called(manifest_.at("datasets"), row.at("dataset"));
-    const auto model = model_of(folder_, entry_called(results_.at("models"), row.at("model")), device_);
+    const Json& described_model = entry_called(results_.at("models"), row.at("model"));
+    if (described_model.value("in_python", false)) {
+      found_.skipped.push_back(fmt::format("{}: the model has no file; it was given in Python", name));
+      return;
+    }
+    const auto model = model_of(folder_, described_model, device_);
     const auto explainer = explainers().make(row.at("explainer").get<std::string>());
     Samples samples{.inputs = read_inputs(arrays + "/inputs.npy"),
                     .targets = targets_.of(row, ids),
