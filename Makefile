@@ -8,12 +8,12 @@
 # make bench     the benchmarks: each asserts its results before it reports a ratio
 # make lint      formatting, static checks on changed files, ruff, the order of the stages, type names
 # make install   PREFIX=/usr/local
-# make fuzz      every fuzz target for FUZZ_SECONDS (60)
+# make fuzz      every fuzz target FUZZ_RUNS (1000000) times
 # make clean     removes the build folders
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
-FUZZ_SECONDS ?= 60
+FUZZ_RUNS ?= 1000000
 BASE ?= HEAD~1
 
 .PHONY: all setup setup-python setup-test build demo python wheel test release asan sanitize golden bench lint install fuzz clean
@@ -74,7 +74,7 @@ install: build
 fuzz:
 	@tools/setup.sh fuzz
 	@tools/build.sh fuzz $(JOBS)
-	@tools/fuzz.sh $(FUZZ_SECONDS)
+	@tools/fuzz.sh $(FUZZ_RUNS)
 
 clean:
 	rm -rf build build-debug build-asan build-sanitize build-fuzz build-lint build-wheel

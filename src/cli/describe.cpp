@@ -9,6 +9,7 @@
 #include "command.h"
 #include "common.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/sandbox.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/measure_all.h"
 #include "holdfast/experiment/reproduce.h"
@@ -87,6 +88,7 @@ void run_model(const DescribeCommand& flags) {
   if (!flags.json) {
     std::printf("%s\n", model->describe().c_str());
     print_refusals(*model, refused);
+    if (!current_sandbox().files) std::printf("It ran without a sandbox of files (docs/trust.md).\n");
     return;
   }
   const Capabilities can = model->capabilities();

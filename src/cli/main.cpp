@@ -12,6 +12,7 @@
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/log.h"
 #include "holdfast/version.h"
+#include "sandbox.h"
 #include "usage.h"
 
 namespace holdfast::cli {
@@ -76,6 +77,8 @@ int run(int argc, char** argv, Outcome& outcome) {
   add_reproduce(app, outcome);
   add_report(app, outcome);
   add_verify(app, outcome);
+  ProcessSandbox sandbox;
+  sandbox.add_to(app);
 
   check_arguments(app, {argv + 1, argv + argc});
   try {

@@ -11,6 +11,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/sandbox.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/version.h"
 
@@ -182,11 +183,13 @@ void remove_tiles(const std::string& folder) {
 }
 
 Json machine_facts(int threads, const std::string& device) {
+  const Sandbox sandbox = current_sandbox();
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return {{"holdfast", kVersion},
-          {"versions", {{"torch", TORCH_VERSION}, {"compiler", kCompiler}}},
-          {"hardware",
-           {{"cpu", processor_name()}, {"cores", cores}, {"threads", threads > 0 ? threads : cores}, {"device", device}}}};
+  return {
+      {"holdfast", kVersion},
+      {"versions", {{"torch", TORCH_VERSION}, {"compiler", kCompiler}}},
+      {"hardware", {{"cpu", processor_name()}, {"cores", cores}, {"threads", threads > 0 ? threads : cores}, {"device", device}}},
+      {"sandbox", {{"files", sandbox.files}, {"sockets", sandbox.sockets}}}};
 }
 
 std::string machine_in_words(const std::string& device) {

@@ -1,6 +1,6 @@
 """Writes the seeds of the fuzz targets: corpus/<target>/good_* are well formed, bad_* are not.
 
-usage: make_corpus.py            (needs numpy and Pillow; the files it writes are committed)
+usage: make_corpus.py            (needs numpy, Pillow and torch; the files it writes are committed)
 """
 
 import gzip
@@ -13,6 +13,7 @@ import zipfile
 import zlib
 
 import numpy as np
+import torch
 from PIL import Image
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
@@ -220,6 +221,46 @@ def make_archives():
     write("checked_zip", "bad_twice.zip", buffer.getvalue())
 
 
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.fc = torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.fc(x) + torch.tensor([1.0, 2.0, 3.0])
+
+
+def make_torchscript():
+    """Archives by zipfile: torch writes a random number into its own."""
+
+    def archive(parts):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as out:
+            for name, content in parts.items():
+                out.writestr(zipfile.ZipInfo(name), content)
+        return buffer.getvalue()
+
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.trace(Layer(), torch.ones(2, 6)), buffer)
+    with zipfile.ZipFile(buffer) as source:
+        parts = {name: source.read(name) for name in source.namelist() if "debug" not in name and "serialization" not in name}
+    truncated("torchscript", "traced.pt", archive(parts))
+    short = {name: content[:8] if name.endswith("data/0") else content for name, content in parts.items()}
+    write("torchscript", "bad_short_record.pt", archive(short))
+    write("torchscript", "bad_no_pickle.pt", archive({name: part for name, part in parts.items() if "data.pkl" not in name}))
+
+    pickles = {name.split("/")[-1]: part for name, part in parts.items() if name.endswith(".pkl")}
+    weights = pickles["data.pkl"].replace(b"K\x03tQ", b"K\x12tQ")  # every record of the target has 72 bytes
+    truncated("pickle", "data", b"\0" + weights)
+    write("pickle", "good_shapes", b"\1" + pickles["traced_inputs.pkl"])
+    write("pickle", "good_plain", b"\2\x80\x02(K\x01X\x01\0\0\0aG" + bytes(8) + b"t.")
+    write("pickle", "bad_plain", b"\2" + weights)
+    write("pickle", "bad_missing_record", b"\0" + weights.replace(b"X\x01\0\0\x000", b"X\x01\0\0\0x"))
+    write("pickle", "bad_table", b"\0\x80\x02Nr\xff\xff\xff\xff.")
+    write("pickle", "bad_function", b"\0\x80\x02K\0)R.")
+
+
 if __name__ == "__main__":
     for seed in CORPUS.glob("*/*"):  # what a fuzzer found is named otherwise and stays
         if seed.name.startswith(("good_", "bad_")):
@@ -231,3 +272,4 @@ if __name__ == "__main__":
     make_images()
     make_text()
     make_archives()
+    make_torchscript()
