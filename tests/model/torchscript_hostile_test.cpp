@@ -19,7 +19,7 @@ TEST_P(Hostile, IsRefusedInOneSentenceAndWritesNothing) {
   EXPECT_FALSE(file_exists(torchscript_file("hostile/written")));
 }
 INSTANTIATE_TEST_SUITE_P(Files, Hostile, ::testing::ValuesIn(listed("hostile/refusals.txt")),
-                         [](const auto& info) { return info.param.substr(0, info.param.find('\t')); });
+                         [](const auto& test) { return test.param.substr(0, test.param.find('\t')); });
 
 TEST(Hostile, ThereAreFilesOfEveryKind) {
   EXPECT_GE(listed("hostile/refusals.txt").size(), 35u);
