@@ -50,7 +50,7 @@ test: release asan
 
 asan: setup-test
 	@tools/build.sh asan $(JOBS)
-	@ctest --preset asan -j $(JOBS) --quiet
+	@ctest --preset asan -j $(JOBS)
 
 sanitize: setup-test
 	@tools/build.sh sanitize $(JOBS)

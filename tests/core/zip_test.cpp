@@ -55,7 +55,7 @@ class ArchiveWriter {
  private:
   static std::string little(std::uint64_t value, int bytes) {
     std::string text;
-    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 255);
+    for (int i = 0; i < bytes; ++i, value >>= 8) text += static_cast<char>(value & 255);
     return text;
   }
   static std::uint32_t crc_of(const Record& record) {
