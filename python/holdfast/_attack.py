@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from typing import Any, Literal
 
 from . import _core
@@ -42,7 +42,7 @@ class Threat:
     tolerance: float | None = None
 
     def __post_init__(self) -> None:
-        self.epsilons  # noqa: B018  (refuses what is no number)
+        self.values()
         for field, known in (("norm", ("l2", "linf", "l1")), ("sides", ("both", "first", "second"))):
             if getattr(self, field) not in known:
                 raise Error(f"{field}: {getattr(self, field)!r} must be one of {', '.join(known)}")
@@ -54,7 +54,12 @@ class Threat:
         several = [given] if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) else list(given)
         if not several:
             raise Error("epsilon: there is none")
-        return [_number(one) for one in several]
+        return [_number("epsilon", one) for one in several]
+
+    def values(self) -> dict[str, Any]:
+        """Every field as the engine takes it."""
+        taken: dict[str, Any] = {field.name: _value(field, getattr(self, field.name)) for field in fields(self)}
+        return taken | {"epsilon": self.epsilons, "box": _bounds(self.box)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,7 +121,14 @@ class Attacked:
         return f"<{self.attack} on {self.explainer}, {len(self.value)} samples: {self.metric} {mean}{interval}>"
 
 
-def _number(value: Any) -> float:
+def _value(field: Field[Any], value: Any) -> Any:
+    """What a field holds as a plain value: NumPy has booleans and numbers of its own."""
+    if field.type == "bool":
+        return bool(value)
+    return _number(field.name, value) if field.type == "float | None" and value is not None else value
+
+
+def _number(field: str, value: Any) -> float:
     """A number, or a quotient of two as text."""
     try:
         if isinstance(value, str):
@@ -124,7 +136,7 @@ def _number(value: Any) -> float:
             return float(above) / (float(below) if stroke else 1.0)
         return float(value)
     except (TypeError, ValueError, ZeroDivisionError):
-        raise Error(f"epsilon: {value!r} is no number; give one, or text such as '8/255'") from None
+        raise Error(f"{field}: {value!r} is no number; give one, or text such as '8/255'") from None
 
 
 def native_threat(threat: Threat | Mapping[str, Any]) -> _core.Threat:
@@ -138,11 +150,7 @@ def native_threat(threat: Threat | Mapping[str, Any]) -> _core.Threat:
     if not isinstance(threat, Threat):
         raise Error(f"threat: {threat!r} is no holdfast.Threat")
     native = _core.Threat()
-    values = {field.name: getattr(threat, field.name) for field in fields(threat)}
-    values["epsilon"] = threat.epsilons
-    values["box"] = _bounds(threat.box)
-    values["valid"], values["negative_weights"] = bool(threat.valid), bool(threat.negative_weights)
-    for name, value in values.items():
+    for name, value in threat.values().items():
         setattr(native, name, value)
     return native
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
-#include "bounds.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
+#include "rows.h"
 #include "valid.h"
 
 namespace holdfast::attack {
@@ -44,7 +44,7 @@ RandomStream stream_of(const at::Tensor& ids, std::int64_t row, std::uint64_t se
 }
 
 // Wanted valid rows, not rounded yet.
-at::Tensor draw_rows(const rows::Bounds& bounds, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
+at::Tensor draw_rows(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
                      bool on_sphere) {
   const at::Tensor origin = clean.cpu().to(at::kDouble).contiguous();
   at::Tensor points = at::empty_like(origin);
@@ -52,25 +52,25 @@ at::Tensor draw_rows(const rows::Bounds& bounds, const at::Tensor& clean, const 
   for (std::int64_t row = 0; row < count; ++row) {
     RandomStream stream = stream_of(ids, row, seed, "point");
     rows::draw_valid(
-        bounds, n, origin.data_ptr<double>() + row * n, stream,
-        [&](std::int64_t free, double radius) { return draw(bounds.norm, radius, on_sphere, free, stream); },
+        threat, n, origin.data_ptr<double>() + row * n, stream,
+        [&](std::int64_t free, double radius) { return draw(threat.norm, radius, on_sphere, free, stream); },
         points.data_ptr<double>() + row * n);
   }
   return points.to(clean.options().requires_grad(false));
 }
 
-at::Tensor draw_moves(const rows::Bounds& bounds, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
+at::Tensor draw_moves(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
                       bool on_sphere) {
   const auto [count, n] = rows_of(clean);
-  const std::int64_t free = bounds.frozen == nullptr ? n : std::count(bounds.frozen, bounds.frozen + n, false);
+  const std::int64_t free = n - std::count(threat.frozen.begin(), threat.frozen.end(), true);
   at::Tensor moves = at::zeros({count, n}, at::kDouble);
   for (std::int64_t row = 0; row < count; ++row) {
     RandomStream stream = stream_of(ids, row, seed, "point");
-    const std::vector<double> move = draw(bounds.norm, bounds.epsilon, on_sphere, free, stream);
+    const std::vector<double> move = draw(threat.norm, threat.epsilon, on_sphere, free, stream);
     auto next = move.begin();
     double* elements = moves.data_ptr<double>() + row * n;
     for (std::int64_t i = 0; i < n; ++i) {
-      if (!bounds.is_frozen(i)) elements[i] = *next++;
+      if (!threat.is_frozen(i)) elements[i] = *next++;
     }
   }
   return moves.view_as(clean).to(clean.options().requires_grad(false));
@@ -80,10 +80,9 @@ at::Tensor draw_moves(const rows::Bounds& bounds, const at::Tensor& clean, const
 
 at::Tensor draw_points(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
                        bool on_sphere) {
-  const HeldBounds bounds(threat);
   const at::Tensor streams = ids.cpu().contiguous();
-  if (threat.valid) return threat.admit(draw_rows(*bounds, clean, streams, seed, on_sphere), clean);
-  return threat.project(clean + draw_moves(*bounds, clean, streams, seed, on_sphere), clean);
+  if (threat.valid) return threat.admit(draw_rows(threat, clean, streams, seed, on_sphere), clean);
+  return threat.project(clean + draw_moves(threat, clean, streams, seed, on_sphere), clean);
 }
 
 at::Tensor draw_signs(const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed) {

@@ -60,8 +60,9 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
 }
 
 bool Ledger::nothing_to_break() const {
-  const bool nothing_moves =
-      task_.threat.epsilon == 0 || (task_.threat.frozen.defined() && task_.threat.frozen.all().item<bool>());
+  const std::vector<bool>& frozen = task_.threat.frozen;
+  const bool all_are_frozen = !frozen.empty() && std::find(frozen.begin(), frozen.end(), false) == frozen.end();
+  const bool nothing_moves = task_.threat.epsilon == 0 || all_are_frozen;
   const bool all_are_top = select_ == Select::kWorst && has_top_ && task_.metric.perfect_means_same_top() &&
                            *task_.metric.top_count() >= task_.samples.layout().features();
   return nothing_moves || all_are_top;

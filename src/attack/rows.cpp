@@ -132,47 +132,15 @@ bool clamp_linf(std::int64_t n, const Number* clean, double epsilon, Number* poi
 
 // For a row of known size outside an l1 or l2 ball. What rounding puts back outside is pulled in a little more until it stays.
 template <class Number>
-void into_ball(const Bounds& bounds, double size, std::int64_t n, const Number* clean, Number* point) {
-  if (bounds.norm == Norm::kL1) {
-    shrink_l1(n, clean, bounds.epsilon, point);
+void into_ball(const ThreatModel& threat, double size, std::int64_t n, const Number* clean, Number* point) {
+  if (threat.norm == Norm::kL1) {
+    shrink_l1(n, clean, threat.epsilon, point);
   } else {
-    pull(n, clean, bounds.epsilon / size, point);
+    pull(n, clean, threat.epsilon / size, point);
   }
-  for (double slack = 1e-7; (size = distance(bounds.norm, n, clean, point)) > bounds.epsilon; slack *= 4) {
-    pull(n, clean, std::max(0.0, 1 - slack) * bounds.epsilon / size, point);
+  for (double slack = 1e-7; (size = distance(threat.norm, n, clean, point)) > threat.epsilon; slack *= 4) {
+    pull(n, clean, std::max(0.0, 1 - slack) * threat.epsilon / size, point);
   }
-}
-
-// The box, the ranges of valid rows and the sign, element by element; frozen elements go back. Every set holds the clean row.
-template <class Number>
-void confine(const Bounds& bounds, std::int64_t n, const Number* clean, Number* point) {
-  if (bounds.box) {
-    const auto low = static_cast<Number>(bounds.box->first), high = static_cast<Number>(bounds.box->second);
-    for (std::int64_t i = 0; i < n; ++i) point[i] = std::clamp(point[i], low, high);
-  }
-  if (bounds.valid != nullptr) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      const auto low = static_cast<Number>(bounds.valid->low[at]), high = static_cast<Number>(bounds.valid->high[at]);
-      point[i] = std::clamp(point[i], std::min(low, clean[i]), std::max(high, clean[i]));
-    }
-  }
-  if (bounds.non_negative && std::all_of(clean, clean + n, [](Number value) { return value >= 0; })) {
-    for (std::int64_t i = 0; i < n; ++i) point[i] = std::max(point[i], Number{0});
-  }
-  if (bounds.frozen != nullptr) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (bounds.frozen[i]) point[i] = clean[i];
-    }
-  }
-}
-
-// Whether a row changed.
-template <class Number>
-bool confine_and_tell(const Bounds& bounds, std::int64_t n, const Number* clean, Number* point, std::vector<Number>& before) {
-  before.assign(point, point + n);
-  confine(bounds, n, clean, point);
-  return !std::equal(before.begin(), before.end(), point);
 }
 
 template <class Number>
@@ -200,19 +168,17 @@ double distance(Norm norm, std::int64_t n, const Number* clean, const Number* po
 }
 
 template <class Number>
-void project(const Bounds& bounds, Shape shape, const Number* clean, Number* points, char* moved) {
-  const bool confined = bounds.box || bounds.frozen != nullptr || bounds.non_negative || bounds.valid != nullptr;
-  const double surely_inside = 0.99 * bounds.epsilon * bounds.epsilon;
-  std::vector<Number> before;
+void project(const ThreatModel& threat, Shape shape, const Number* clean, Number* points, char* moved) {
+  const double surely_inside = 0.99 * threat.epsilon * threat.epsilon;
   for (std::int64_t row = 0; row < shape.count; ++row, clean += shape.n, points += shape.n) {
-    bool outside = confined && confine_and_tell(bounds, shape.n, clean, points, before);
-    if (bounds.norm == Norm::kLinf) {
-      outside |= clamp_linf(shape.n, clean, bounds.epsilon, points);
-    } else if (bounds.norm != Norm::kL2 || !(static_cast<double>(rough_square(shape.n, clean, points)) < surely_inside)) {
-      const double size = distance(bounds.norm, shape.n, clean, points);
-      if (size > bounds.epsilon) {
-        into_ball(bounds, size, shape.n, clean, points);
-        outside |= size > bounds.epsilon * (1 + kRounding);
+    bool outside = confine(threat, shape.n, clean, points);
+    if (threat.norm == Norm::kLinf) {
+      outside |= clamp_linf(shape.n, clean, threat.epsilon, points);
+    } else if (threat.norm != Norm::kL2 || !(static_cast<double>(rough_square(shape.n, clean, points)) < surely_inside)) {
+      const double size = distance(threat.norm, shape.n, clean, points);
+      if (size > threat.epsilon) {
+        into_ball(threat, size, shape.n, clean, points);
+        outside |= size > threat.epsilon * (1 + kRounding);
       }
     }
     if (moved != nullptr) moved[row] = outside ? 1 : 0;
@@ -249,8 +215,8 @@ void step(Norm norm, Shape shape, const Number* points, const Number* gradient, 
 
 template double distance(Norm, std::int64_t, const float*, const float*);
 template double distance(Norm, std::int64_t, const double*, const double*);
-template void project(const Bounds&, Shape, const float*, float*, char*);
-template void project(const Bounds&, Shape, const double*, double*, char*);
+template void project(const ThreatModel&, Shape, const float*, float*, char*);
+template void project(const ThreatModel&, Shape, const double*, double*, char*);
 template void step(Norm, Shape, const float*, const float*, double, float*, char*, char*);
 template void step(Norm, Shape, const double*, const double*, double, double*, char*, char*);
 

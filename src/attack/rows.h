@@ -3,26 +3,18 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <utility>
 
-#include "holdfast/attack/norm.h"
-#include "holdfast/attack/valid_rows.h"
+#include "holdfast/attack/threat.h"
 
-namespace holdfast::attack::rows {
+namespace holdfast::attack {
 
-// A ThreatModel without tensors.
-struct Bounds {
-  Norm norm = Norm::kL2;
-  double epsilon = 0;
-  std::optional<std::pair<double, double>> box = {};
-  const bool* frozen = nullptr;      // one for each element of a row, or none
-  bool non_negative = false;         // rows whose clean elements are all >= 0 stay so
-  const ValidRows* valid = nullptr;  // or none
+// Brings back a row that left what the threat's options beside the ball allow, element by element, in place. Returns whether it
+// was outside. Defined in threat.cpp, beside what reads the options.
+template <class Number>
+bool confine(const ThreatModel& threat, std::int64_t n, const Number* clean, Number* point);
 
-  bool is_frozen(std::int64_t i) const { return frozen != nullptr && frozen[i]; }
-};
+namespace rows {
 
 // `count` rows of `n` elements, one after the other.
 struct Shape {
@@ -37,7 +29,7 @@ double distance(Norm norm, std::int64_t n, const Number* clean, const Number* po
 
 // ThreatModel::project, in place. `moved`, unless null, has one entry for each row: whether it had to be moved.
 template <class Number>
-void project(const Bounds& bounds, Shape shape, const Number* clean, Number* points, char* moved = nullptr);
+void project(const ThreatModel& threat, Shape shape, const Number* clean, Number* points, char* moved = nullptr);
 
 // next <- point - step * direction (descend.h); not projected. `broken` and `without_gradient`, unless null, have one entry for
 // each row: whether its gradient had elements that are not finite, and whether it had nothing to follow.
@@ -45,4 +37,8 @@ template <class Number>
 void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double step, Number* next, char* broken = nullptr,
           char* without_gradient = nullptr);
 
-}  // namespace holdfast::attack::rows
+}  // namespace rows
+
+rows::Shape rows_of(const at::Tensor& batch);
+
+}  // namespace holdfast::attack

@@ -3,23 +3,23 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bounds.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/method.h"
 #include "holdfast/core/number.h"
-#include "holdfast/core/torch.h"
-#include "valid.h"
+#include "rows.h"
 
 namespace holdfast::attack {
 namespace {
 
-// Elements that the schema freezes, and those of a side that stays; undefined when there are none.
-at::Tensor frozen_elements(const Schema& schema, Sides sides) {
-  at::Tensor frozen = at::zeros({schema.layout.inputs()}, at::kBool);
-  for (std::size_t i = 0; i < schema.features.size(); ++i) frozen.data_ptr<bool>()[i] = schema.features[i].frozen;
-  frozen = frozen.view(schema.layout.sample_shape());
-  if (sides != Sides::kBoth) frozen.select(0, sides == Sides::kFirst ? 1 : 0).fill_(true);
-  return frozen.any().item<bool>() ? frozen : at::Tensor();
+// Elements that the schema freezes, and those of a side that stays; empty when there are none.
+std::vector<bool> frozen_elements(const Schema& schema, Sides sides) {
+  const auto inputs = static_cast<std::size_t>(schema.layout.inputs());
+  std::vector<bool> frozen(inputs, false);
+  for (std::size_t i = 0; i < schema.features.size(); ++i) frozen[i] = schema.features[i].frozen;
+  for (std::size_t i = 0; sides != Sides::kBoth && i < inputs / 2; ++i)
+    frozen[sides == Sides::kFirst ? inputs / 2 + i : i] = true;
+  const bool any = std::find(frozen.begin(), frozen.end(), true) != frozen.end();
+  return any ? frozen : std::vector<bool>();
 }
 
 ValidRows valid_rows(const Schema& schema, const std::optional<std::pair<double, double>>& box) {
@@ -139,17 +139,6 @@ Json option_json(const std::optional<std::pair<double, double>>& box) {
   return box ? Json{box->first, box->second} : Json();
 }
 
-// f(rows of the clean batch, rows of the result): the result starts as a copy of `from`.
-template <class Work>
-at::Tensor row_by_row(const at::Tensor& from, const at::Tensor& clean, const Work& work) {
-  HOLDFAST_CHECK(from.sizes() == clean.sizes() && from.scalar_type() == clean.scalar_type());
-  const at::Tensor origin = clean.detach().cpu().contiguous();
-  at::Tensor points = from.detach().cpu().contiguous().clone();
-  AT_DISPATCH_FLOATING_TYPES(points.scalar_type(), "threat",
-                             [&] { work(rows_of(points), origin.data_ptr<scalar_t>(), points.data_ptr<scalar_t>()); });
-  return points.to(from.device());
-}
-
 }  // namespace
 
 Sides parse_sides(const std::string& text) {
@@ -200,37 +189,41 @@ ThreatModel ThreatModel::make(const Threat& threat, const Schema& schema, std::o
   return model;
 }
 
-at::Tensor ThreatModel::project(const at::Tensor& candidate, const at::Tensor& clean) const {
-  const HeldBounds bounds(*this);
-  return row_by_row(candidate, clean,
-                    [&](rows::Shape shape, const auto* origin, auto* points) { rows::project(*bounds, shape, origin, points); });
-}
-
-at::Tensor ThreatModel::admit(const at::Tensor& projected, const at::Tensor& clean) const {
-  if (!valid) return projected;
-  const HeldBounds bounds(*this);
-  return row_by_row(projected, clean, [&](rows::Shape shape, const auto* origin, auto* points) {
-    rows::round_to_valid(*bounds, shape, origin, points);
-  });
-}
-
-at::Tensor ThreatModel::distance(const at::Tensor& candidate, const at::Tensor& clean) const {
-  const at::Tensor difference = (candidate.detach().to(at::kDouble) - clean.detach().to(at::kDouble)).flatten(1);
-  switch (norm) {
-    case Norm::kL2:
-      return difference.norm(2, 1);
-    case Norm::kL1:
-      return difference.abs().sum(1);
-    case Norm::kLinf:
-      return difference.abs().amax(1);
+// Every set holds the clean row, so their order does not matter.
+template <class Number>
+bool confine(const ThreatModel& threat, std::int64_t n, const Number* clean, Number* point) {
+  bool outside = false;
+  const auto put = [&](std::int64_t i, Number value) {
+    outside |= point[i] != value;
+    point[i] = value;
+  };
+  if (threat.box) {
+    const auto low = static_cast<Number>(threat.box->first), high = static_cast<Number>(threat.box->second);
+    for (std::int64_t i = 0; i < n; ++i) put(i, std::clamp(point[i], low, high));
   }
-  return {};
+  if (threat.valid) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const auto low = static_cast<Number>(threat.valid->low[at]), high = static_cast<Number>(threat.valid->high[at]);
+      put(i, std::clamp(point[i], std::min(low, clean[i]), std::max(high, clean[i])));
+    }
+  }
+  if (threat.non_negative && std::all_of(clean, clean + n, [](Number value) { return value >= 0; })) {
+    for (std::int64_t i = 0; i < n; ++i) put(i, std::max(point[i], Number{0}));
+  }
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(threat.frozen.size()); ++i) {
+    if (threat.is_frozen(i)) put(i, clean[i]);
+  }
+  return outside;
 }
+
+template bool confine(const ThreatModel&, std::int64_t, const float*, float*);
+template bool confine(const ThreatModel&, std::int64_t, const double*, double*);
 
 Json to_json(const ThreatModel& threat) {
   Json json{{"norm", to_string(threat.norm)}, {"epsilon", threat.epsilon}, {"box", nullptr}};
   if (threat.box) json["box"] = {threat.box->first, threat.box->second};
-  if (threat.frozen.defined()) json["frozen"] = threat.frozen.sum().item<std::int64_t>();
+  if (!threat.frozen.empty()) json["frozen"] = std::count(threat.frozen.begin(), threat.frozen.end(), true);
   if (threat.valid) json["valid"] = true;
   if (threat.non_negative) json["non_negative"] = true;
   if (threat.sides != Sides::kBoth) json["sides"] = to_string(threat.sides);

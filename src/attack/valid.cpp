@@ -21,19 +21,20 @@ struct Switch {
 template <class Number>
 class Rounding {
  public:
-  Rounding(const Bounds& bounds, std::int64_t n, const std::vector<std::int64_t>& numbers, const Number* clean, Number* row)
-      : bounds_(bounds), valid_(*bounds.valid), n_(n), numbers_(numbers), clean_(clean), row_(row), wanted_(row, row + n) {}
+  Rounding(const ThreatModel& threat, std::int64_t n, const std::vector<std::int64_t>& numbers, const Number* clean, Number* row)
+      : threat_(threat), valid_(*threat.valid), n_(n), numbers_(numbers), clean_(clean), row_(row), wanted_(row, row + n) {}
 
   void run() {
     std::copy(clean_, clean_ + n_, row_);
-    Budget budget(bounds_.norm, bounds_.epsilon);
+    Budget budget(threat_.norm, threat_.epsilon);
     std::vector<Switch> switches = wanted_switches(budget);
     std::erase_if(switches, [&](const Switch& candidate) { return !budget.take(candidate.cost); });
     for (const Switch& taken : switches) {
       for (const std::int64_t column : *taken.columns) row_[column] = static_cast<Number>(column == taken.level);
     }
     round_numbers(budget.radius());
-    if (distance(bounds_.norm, n_, clean_, row_) > bounds_.epsilon) std::copy(clean_, clean_ + n_, row_);
+    undo_what_is_confined();
+    if (distance(threat_.norm, n_, clean_, row_) > threat_.epsilon) std::copy(clean_, clean_ + n_, row_);
   }
 
  private:
@@ -41,7 +42,7 @@ class Rounding {
   std::vector<Switch> wanted_switches(const Budget& budget) const {
     std::vector<Switch> switches;
     for (const std::vector<std::int64_t>& columns : valid_.groups) {
-      const GroupChoice choice = group_choice(bounds_, columns, clean_);
+      const GroupChoice choice = group_choice(threat_, columns, clean_);
       Switch best{&columns, choice.clean, 0, 0};
       for (const std::int64_t level : choice.others) {
         const double gain = static_cast<double>(wanted(level)) - static_cast<double>(wanted(choice.clean));
@@ -58,23 +59,37 @@ class Rounding {
   // Numbers at their nearest valid values; where those leave the ball, all moves are shortened by one factor and rounded
   // towards the clean values, with a little more room each time that rounding to float left it.
   void round_numbers(double radius) {
-    if (bounds_.norm == Norm::kLinf) {
+    if (threat_.norm == Norm::kLinf) {
       for (const std::int64_t i : numbers_) row_[i] = nearest(i, radius);
       return;
     }
     std::vector<double> moves(numbers_.size());
     for (std::size_t i = 0; i < moves.size(); ++i) {
       moves[i] = target(numbers_[i]) - origin(numbers_[i]);
-      row_[numbers_[i]] = nearest(numbers_[i], bounds_.epsilon);
+      row_[numbers_[i]] = nearest(numbers_[i], threat_.epsilon);
     }
-    const double length = size(bounds_.norm, moves);
+    const double length = size(threat_.norm, moves);
     double factor = length > 0 ? std::min(1.0, radius / length) : 0;
-    for (double slack = 1e-7; distance(bounds_.norm, n_, clean_, row_) > bounds_.epsilon && factor > 0; slack *= 4) {
+    for (double slack = 1e-7; distance(threat_.norm, n_, clean_, row_) > threat_.epsilon && factor > 0; slack *= 4) {
       for (std::size_t i = 0; i < moves.size(); ++i) row_[numbers_[i]] = towards_clean(numbers_[i], factor * moves[i]);
       factor *= std::max(0.0, 1 - slack);
     }
     if (factor == 0) {
       for (const std::int64_t i : numbers_) row_[i] = clean_[i];
+    }
+  }
+
+  // Numbers and groups that rounding put where the threat's options do not allow them stay as they are in the clean row.
+  void undo_what_is_confined() {
+    std::vector<Number> held(row_, row_ + n_);
+    if (!confine(threat_, n_, clean_, held.data())) return;
+    const auto differs = [&](std::int64_t i) { return held[at(i)] != row_[i]; };
+    for (const std::vector<std::int64_t>& columns : valid_.groups) {
+      if (std::none_of(columns.begin(), columns.end(), differs)) continue;
+      for (const std::int64_t column : columns) row_[column] = clean_[column];
+    }
+    for (const std::int64_t i : numbers_) {
+      if (differs(i)) row_[i] = clean_[i];
     }
   }
 
@@ -117,9 +132,9 @@ class Rounding {
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   Number wanted(std::int64_t i) const { return wanted_[at(i)]; }
   double origin(std::int64_t i) const { return static_cast<double>(clean_[i]); }
-  double low(std::int64_t i) const { return bounds_.box ? std::max(valid_.low[at(i)], bounds_.box->first) : valid_.low[at(i)]; }
+  double low(std::int64_t i) const { return threat_.box ? std::max(valid_.low[at(i)], threat_.box->first) : valid_.low[at(i)]; }
   double high(std::int64_t i) const {
-    return bounds_.box ? std::min(valid_.high[at(i)], bounds_.box->second) : valid_.high[at(i)];
+    return threat_.box ? std::min(valid_.high[at(i)], threat_.box->second) : valid_.high[at(i)];
   }
   // Where the element wants to be, inside its range; the clean value stays as it is even outside.
   double target(std::int64_t i) const {
@@ -127,7 +142,7 @@ class Rounding {
     return std::clamp(static_cast<double>(wanted(i)), low(i), std::max(low(i), high(i)));
   }
 
-  const Bounds& bounds_;
+  const ThreatModel& threat_;
   const ValidRows& valid_;
   std::int64_t n_;
   const std::vector<std::int64_t>& numbers_;
@@ -160,12 +175,12 @@ double Budget::radius() const {
 }
 
 template <class Number>
-GroupChoice group_choice(const Bounds& bounds, const std::vector<std::int64_t>& columns, const Number* clean) {
+GroupChoice group_choice(const ThreatModel& threat, const std::vector<std::int64_t>& columns, const Number* clean) {
   GroupChoice choice{.clean = *std::max_element(columns.begin(), columns.end(),
                                                 [&](std::int64_t a, std::int64_t b) { return clean[a] < clean[b]; })};
-  if (bounds.is_frozen(choice.clean)) return choice;
+  if (threat.is_frozen(choice.clean)) return choice;
   for (const std::int64_t column : columns) {
-    if (column != choice.clean && !bounds.is_frozen(column)) choice.others.push_back(column);
+    if (column != choice.clean && !threat.is_frozen(column)) choice.others.push_back(column);
   }
   return choice;
 }
@@ -179,31 +194,31 @@ double switch_cost(const Budget& budget, const std::vector<std::int64_t>& column
   return cost;
 }
 
-std::vector<std::int64_t> free_numbers(const Bounds& bounds, std::int64_t n) {
+std::vector<std::int64_t> free_numbers(const ThreatModel& threat, std::int64_t n) {
   std::vector<bool> taken(static_cast<std::size_t>(n), false);
-  for (const auto& columns : bounds.valid->groups) {
+  for (const auto& columns : threat.valid->groups) {
     for (const std::int64_t column : columns) taken[static_cast<std::size_t>(column)] = true;
   }
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < n; ++i) {
-    if (!taken[static_cast<std::size_t>(i)] && !bounds.is_frozen(i)) numbers.push_back(i);
+    if (!taken[static_cast<std::size_t>(i)] && !threat.is_frozen(i)) numbers.push_back(i);
   }
   return numbers;
 }
 
 template <class Number>
-void round_to_valid(const Bounds& bounds, Shape shape, const Number* clean, Number* points) {
-  const std::vector<std::int64_t> numbers = free_numbers(bounds, shape.n);
+void round_to_valid(const ThreatModel& threat, Shape shape, const Number* clean, Number* points) {
+  const std::vector<std::int64_t> numbers = free_numbers(threat, shape.n);
   for (std::int64_t row = 0; row < shape.count; ++row, clean += shape.n, points += shape.n) {
-    Rounding<Number>(bounds, shape.n, numbers, clean, points).run();
+    Rounding<Number>(threat, shape.n, numbers, clean, points).run();
   }
 }
 
-template GroupChoice group_choice(const Bounds&, const std::vector<std::int64_t>&, const float*);
-template GroupChoice group_choice(const Bounds&, const std::vector<std::int64_t>&, const double*);
+template GroupChoice group_choice(const ThreatModel&, const std::vector<std::int64_t>&, const float*);
+template GroupChoice group_choice(const ThreatModel&, const std::vector<std::int64_t>&, const double*);
 template double switch_cost(const Budget&, const std::vector<std::int64_t>&, std::int64_t, const float*);
 template double switch_cost(const Budget&, const std::vector<std::int64_t>&, std::int64_t, const double*);
-template void round_to_valid(const Bounds&, Shape, const float*, float*);
-template void round_to_valid(const Bounds&, Shape, const double*, double*);
+template void round_to_valid(const ThreatModel&, Shape, const float*, float*);
+template void round_to_valid(const ThreatModel&, Shape, const double*, double*);
 
 }  // namespace holdfast::attack::rows

@@ -22,7 +22,6 @@ class Verifier {
  public:
   Verifier(const ThreatModel& threat, const at::Tensor& sample_ids, const std::string& attack)
       : threat_(threat), ids_(sample_ids.cpu()), attack_(attack) {
-    if (threat.frozen.defined()) frozen_ = threat.frozen.cpu().contiguous();
     if (!threat.valid) return;
     in_group_.assign(threat.valid->low.size(), false);
     for (const auto& group : threat.valid->groups) {
@@ -58,7 +57,7 @@ class Verifier {
 
  private:
   void check_element(std::int64_t row, std::int64_t i, double value) const {
-    if (frozen_.defined() && frozen_.data_ptr<bool>()[i]) fail(row, "moved element {}, which is frozen", i);
+    if (threat_.is_frozen(i)) fail(row, "moved element {}, which is frozen", i);
     if (threat_.box) check_range(row, i, value, *threat_.box, "the box");
     if (threat_.valid && !in_group_[static_cast<std::size_t>(i)]) check_number(row, i, value);
   }
@@ -102,7 +101,7 @@ class Verifier {
   }
 
   const ThreatModel& threat_;
-  at::Tensor ids_, frozen_;
+  at::Tensor ids_;
   std::vector<bool> in_group_;
   const std::string& attack_;
 };

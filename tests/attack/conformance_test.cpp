@@ -182,7 +182,7 @@ TEST_P(AttackConformance, WhereNothingMayMoveNothingDoes) {
   test.threat.epsilon = 0;
   EXPECT_TRUE(at::equal(test.run(GetParam()).perturbed, test.inputs)) << "epsilon 0";
   test = boxed_case(Norm::kL2);
-  test.threat.frozen = at::ones({1, 3, 4}, at::kBool);
+  test.threat.frozen = std::vector<bool>(12, true);
   const AttackResult frozen = test.run(GetParam());
   EXPECT_TRUE(at::equal(frozen.perturbed, test.inputs)) << "everything frozen";
   for (const SampleOutcome& outcome : frozen.samples) EXPECT_EQ(outcome.evaluations, 1) << "the clean explanation";

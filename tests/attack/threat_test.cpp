@@ -159,7 +159,7 @@ TEST(Threat, OneSideOfAPairMayStay) {
     EXPECT_EQ(move.select(1, 1 - moves).abs().max().item<double>(), 0);
     EXPECT_EQ(to_json(model)["sides"], to_string(sides));
   }
-  EXPECT_FALSE(ThreatModel::make({.epsilons = {1}}, pairs).frozen.defined()) << "both, unless asked";
+  EXPECT_TRUE(ThreatModel::make({.epsilons = {1}}, pairs).frozen.empty()) << "both, unless asked";
   EXPECT_ERROR(ThreatModel::make({.epsilons = {1}, .sides = Sides::kFirst}, Schema::of(Layout::vector(6))), kUsage,
                "sides=first: the samples are no pairs");
   EXPECT_EQ(parse_sides("second"), Sides::kSecond);

@@ -17,15 +17,15 @@ class VerifyTest : public testing::Test {
  protected:
   Verification check(const at::Tensor& perturbed, Norm norm = Norm::kL2, double epsilon = 1,
                      std::optional<std::pair<double, double>> box = {}) {
-    ThreatModel threat{.norm = norm, .epsilon = epsilon, .box = box};
-    if (frozen_.defined()) threat.frozen = frozen_;
+    const ThreatModel threat{.norm = norm, .epsilon = epsilon, .box = box, .frozen = frozen_};
     return verify(*model_, threat, clean_, perturbed, torch::tensor({41L, 42L}, at::kLong), "test");
   }
   static at::Tensor rows(double a, double b) { return torch::tensor({{0.0, 0.0, 0.0}, {a, b, 0.0}}, at::kDouble).to(at::kFloat); }
 
   std::unique_ptr<Model> model_ =
       linear_model(torch::tensor({{1.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}}), torch::tensor({1.0f, 0.0f}));
-  at::Tensor clean_ = at::zeros({2, 3}), frozen_;
+  at::Tensor clean_ = at::zeros({2, 3});
+  std::vector<bool> frozen_;
 };
 
 TEST_F(VerifyTest, ReportsWhatItFound) {
@@ -53,7 +53,7 @@ TEST_F(VerifyTest, FindsALeftBox) {
 }
 
 TEST_F(VerifyTest, FindsAMovedFrozenFeature) {
-  frozen_ = torch::tensor({false, true, false});
+  frozen_ = {false, true, false};
   EXPECT_NO_THROW(check(rows(0.3, 0)));
   EXPECT_ERROR(check(rows(0.3, 1e-6)), kBug, "sample 42 moved element 1, which is frozen");
 }

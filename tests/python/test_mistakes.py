@@ -107,6 +107,8 @@ def test_words_of_a_threat_are_checked_when_it_is_made():
     with pytest.raises(holdfast.Error, match="sides: 'left'"):
         holdfast.Threat(sides="left")
     assert holdfast.Threat(epsilon=["8/255", 0.5]).epsilons == [8 / 255, 0.5]
+    with pytest.raises(holdfast.Error, match=r"tolerance: 'a' is no number"):
+        holdfast.Threat(tolerance="a")
     for wrong in (None, "8/", "1/0", [0.1, "x"], {}):
         with pytest.raises(ValueError, match="epsilon: "):
             holdfast.Threat(epsilon=wrong)

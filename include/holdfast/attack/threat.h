@@ -2,19 +2,21 @@
 // and (tables, when asked) keep the row valid.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
-
 #include "holdfast/attack/norm.h"
-#include "holdfast/attack/valid_rows.h"
 #include "holdfast/core/config.h"
 #include "holdfast/core/json.h"
 #include "holdfast/core/stages.h"
 #include "holdfast/data/schema.h"
+
+namespace at {
+class Tensor;
+}
 
 namespace holdfast::attack {
 
@@ -24,12 +26,13 @@ Sides parse_sides(const std::string& text);  // "both", "first", "second"; throw
 std::string to_string(Sides sides);
 
 // What an attacker is allowed, as a person asks for it. A new option is a member and a line in for_each_option here; what it
-// means goes to ThreatModel::make, what it forbids to the verifier, and its place in Python to the class Threat.
+// means goes to ThreatModel::make and confine in threat.cpp, what it forbids to the verifier, and its place in Python to the
+// class Threat.
 struct Threat {
   Norm norm = Norm::kL2;
   std::vector<double> epsilons{1.0};  // in the units of the inputs, rising; each starts where the one before it ended
   std::optional<std::pair<double, double>> box = {};  // every element; unset: no limit but the ball
-  bool valid = false;                                 // a perturbed row of a table is a valid row (valid_rows.h)
+  bool valid = false;                                 // a perturbed row of a table is a valid row (ValidRows)
   Sides sides = Sides::kBoth;                         // which side of a pair may move
   bool negative_weights = false;                      // graphs: edges may become negative in samples without negative ones
   std::optional<double> tolerance = {};               // the predicted class's probability moves by no more than this
@@ -56,12 +59,20 @@ void set_option(Threat& threat, const std::string& name, const std::string& text
 Threat read_threat(const ConfigTable& table, const Threat& fallback);
 Json to_json(const Threat& threat);
 
+// What makes a row of a table valid: in every one-hot group exactly one column is 1 and the others are 0; every other
+// element lies in its range, on its grid where it has one. An element or group that is left as the clean row has it is valid too.
+struct ValidRows {
+  std::vector<std::vector<std::int64_t>> groups;  // columns of each one-hot group
+  std::vector<double> low, high;                  // range of each element
+  std::vector<double> step;                       // values are low + a multiple of it; 0: any value
+};
+
+// What a threat means for the samples of one dataset.
 struct ThreatModel {
   Norm norm = Norm::kL2;
   double epsilon = 1.0;                               // in the units of the inputs, > 0 or = 0
   std::optional<std::pair<double, double>> box = {};  // every element; unset: no limit but the ball
-  // Elements that must not move: [sample...] bool, undefined when there are none. The schema's, and a side's.
-  at::Tensor frozen = {};
+  std::vector<bool> frozen = {};         // elements that must not move, the schema's and a side's; empty: there are none
   std::optional<ValidRows> valid = {};   // set: perturbed rows are valid
   bool non_negative = false;             // a sample without negative elements gets none
   Sides sides = Sides::kBoth;            // for showing; `frozen` holds what it means
@@ -72,6 +83,8 @@ struct ThreatModel {
   // `epsilon`: one of the threat's; its first where none is given.
   static ThreatModel make(const Threat& threat, const Schema& schema, std::optional<double> epsilon = {});
 
+  bool is_frozen(std::int64_t element) const { return !frozen.empty() && frozen[static_cast<std::size_t>(element)]; }
+
   // The nearest point of ball and box, for l2 and linf exactly; box and ball together by clipping then shrinking towards
   // the clean point, which keeps both. `clean` must itself be inside the box (checked where inputs are read). Where rows
   // must be valid this is the space between them, in which gradient attacks walk.
@@ -80,6 +93,8 @@ struct ThreatModel {
   // take their largest column, those that prefer another level most first, while the ball lasts; what is left of it goes
   // to the other elements, which are rounded to their grid, towards the clean value where the ball would be left.
   at::Tensor admit(const at::Tensor& projected, const at::Tensor& clean) const;
+  // Moves [B, sample...] with zeros where elements are frozen.
+  at::Tensor hold_frozen(const at::Tensor& moves) const;
   // Size of candidate - clean in the norm, [B] double.
   at::Tensor distance(const at::Tensor& candidate, const at::Tensor& clean) const;
 };

@@ -148,7 +148,7 @@ class Drift final : public Component {
       return derived_seed(state.task.seed, "gauntlet.drift", static_cast<std::uint64_t>(generation * kChildren + child));
     };
     at::Tensor way = search.at(owners) - clean + random_moves(state, owners, kChildren, width, seed);
-    if (threat.frozen.defined()) way = way.masked_fill(threat.frozen.to(way.device()), 0);
+    way = threat.hold_frozen(way);
     if (threat.norm != Norm::kLinf) {
       const at::Tensor length = way.flatten(1).norm(threat.norm == Norm::kL2 ? 2 : 1, 1);
       way = way * per_row(threat.epsilon / length.clamp_min(std::numeric_limits<float>::min()), way.dim());
