@@ -247,6 +247,10 @@ def test_misfits_of_a_configuration_are_found_before_training(holdfast, tmp_path
     holdfast.fails(*run, "--set", "threat.box=[5,6]", saying=["synthetic", "outside the box 5,6"])
     (tmp_path / "b.toml").write_text(CONFIG.replace("k=3", "k=99"))
     holdfast.fails("audit", "b.toml", "--out", "run2", saying=["top_k(k=99)", "features"])
+    # What the attacks and measures refuse of the network, which is not trained yet.
+    holdfast.fails(*run, "--set", 'attacks=["mass_center"]', saying=["mass_center", "has no centre of mass"])
+    holdfast.fails(*run, "--set", 'metrics=["spearman"]', "--set", 'attacks=["top_t"]', saying=["top_t", "has no k to take"])
+    holdfast.fails(*run, "--set", 'measures=["thickness(k=99)"]', saying="thickness(k=99")
     assert not (tmp_path / "run" / "models").exists() and not (tmp_path / "run2" / "models").exists()
 
 

@@ -118,6 +118,17 @@ AuditData make_data(const AuditConfig::DatasetEntry& entry, const Dataset& datas
   return data;
 }
 
+// Refuses before the training what the trial cannot do with the trained network, whose operations are those of a fresh one.
+void check_before_training(const AuditConfig::ModelEntry& entry, const Dataset& dataset, const AuditData& data,
+                           std::uint64_t seed) {
+  const TrainOptions options = resolved(dataset, entry.training);
+  const auto architecture = architectures().make(options.architecture);
+  const Subject subject{data.name, entry.name, make_model(architecture->build(options.seed), architecture->layout()),
+                        data.samples};
+  (void)make_cells(subject, data.trial, seed);
+  (void)make_measure_cells(subject, data.trial, seed);
+}
+
 AuditModel train_model(const AuditConfig::ModelEntry& entry, const Dataset& dataset, const std::string& folder,
                        const TileOptions& tiles, at::Device device) {
   TrainOptions options = entry.training;
@@ -196,6 +207,9 @@ AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& d
                         const TileOptions& tiles, at::Device device) {
   AuditPlan plan{.title = config.title, .seed = config.seed, .tiles = tiles, .gates = config.gates, .worst = config.worst};
   for (std::size_t i = 0; i < datasets.size(); ++i) plan.data.push_back(make_data(config.datasets[i], datasets[i]));
+  for (const AuditConfig::ModelEntry& entry : config.models) {
+    if (entry.file.empty()) check_before_training(entry, datasets[entry.dataset], plan.data[entry.dataset], config.seed);
+  }
   for (const AuditConfig::ModelEntry& entry : config.models) {
     const auto start = std::chrono::steady_clock::now();
     plan.models.push_back(entry.file.empty() ? train_model(entry, datasets[entry.dataset], folder, tiles, device)
