@@ -30,8 +30,8 @@ std::vector<std::string> distinct(const Registry<Product>& registry, const std::
 }
 
 // What cells share whose clean maps are compared by one metric.
-std::string maps_key(const Cell& cell) {
-  return cell.subject.model_name + '\n' + cell.subject.dataset + '\n' + cell.explainer->name() + '\n' + cell.metric->name();
+std::string maps_key(const Cell& cell, const Metric& metric) {
+  return cell.subject.model_name + '\n' + cell.subject.dataset + '\n' + cell.explainer->name() + '\n' + metric.name();
 }
 
 RandomPoints run_random_points(const Cell& cell, const std::string& call, const TileOptions& tiles, const TileStore* store) {
@@ -43,14 +43,15 @@ RandomPoints run_random_points(const Cell& cell, const std::string& call, const 
   std::vector<double> values;
   for (const SampleOutcome& sample : result.samples) values.push_back(sample.value);
   const auto [low, high] = std::minmax({cell.metric->floor(), cell.metric->perfect()});
+  const Interval value = mean_interval(values, cell.seed, low, high);
   return {.attack = random->name(),
           .samples = attacks().options(call).integer("samples"),
-          .value = mean_interval(values, cell.seed, low, high)};
+          .values = std::move(values),
+          .value = value};
 }
 
 // What own advantage is made of; nothing for metrics of whole maps.
-OwnEffects effects_of(const Row& row, const TileOptions& tiles) {
-  const Metric& metric = *row.cell.metric;
+OwnEffects effects_of(const Row& row, const Metric& metric, const TileOptions& tiles) {
   if (!metric.top_count()) return {};
   Samples samples = row.cell.subject.samples;
   samples.targets = row.result.targets;
@@ -148,37 +149,47 @@ Json to_json(const RandomPoints& random) {
 
 Row Grid::run(const Cell& cell, Progress* progress) {
   const std::string store_folder = options_.folder.empty() ? "" : tile_folder(options_.folder, done_++);
-  Row row{.cell = cell};
+  Row row;
+  row.cell = cell;
   const std::optional<TileStore> store = store_in(store_folder);
   row.result = run_cell(*cell.attack, cell.task(cell.starts_from_previous ? found_before_ : at::Tensor()), options_.tiles,
                         progress, store ? &*store : nullptr);
   found_before_ = row.result.perturbed;
-  warn_of_no_gradient(row.result, cell.attack->name());
+  if (options_.warnings) warn_of_no_gradient(row.result, cell.attack->name());
   if (options_.random_points) row.random = random_points(cell, row.result, store_folder);
 
   const Schema& schema = *cell.subject.samples.schema;
   row.clean = fold_maps(row.result.original_maps, schema);
   row.perturbed = fold_maps(row.result.perturbed_maps, schema);
+  static_cast<MapComparison&>(row) = compare(row, *cell.metric);
+  if (options_.warnings) warn_of_ties(row.assessment);
+  return row;
+}
+
+MapComparison Grid::compare(const Row& row, const Metric& metric) {
+  const std::uint64_t seed = row.cell.seed;
+  MapComparison result;
   // Clean maps do not depend on the attack: neither do their levels.
-  const std::string key = maps_key(cell);
+  const std::string key = maps_key(row.cell, metric);
   auto known = levels_.find(key);
   if (known == levels_.end()) {
-    known =
-        levels_.emplace(key, compute_levels(*cell.metric, row.clean, to_vector(row.result.targets), {.seed = cell.seed})).first;
+    BetweenOptions pairs{.seed = seed};
+    if (!options_.levels) pairs.pairs = 0;
+    known = levels_.emplace(key, compute_levels(metric, row.clean, to_vector(row.result.targets), pairs)).first;
   }
-  row.levels = known->second;
-  row.assessment = assess(*cell.metric, row.clean, row.perturbed, row.levels, cell.seed);
-  row.effects = effects_of(row, options_.tiles);
-  row.assessment.own_advantage = advantage_of(row.effects, cell.seed);
-  warn_of_ties(row.assessment);
-  return row;
+  result.levels = known->second;
+  result.assessment = assess(metric, row.clean, row.perturbed, result.levels, seed);
+  if (!options_.levels) return result;
+  result.effects = effects_of(row, metric, options_.tiles);
+  result.assessment.own_advantage = advantage_of(result.effects, seed);
+  return result;
 }
 
 // Attacks on one subject share them where they cost the same.
 std::optional<RandomPoints> Grid::random_points(const Cell& cell, const CellResult& result, const std::string& store_folder) {
   const std::optional<std::string> call = random_points_call(cell, result);
   if (!call) return std::nullopt;
-  const std::string key = maps_key(cell) + '\n' + to_json(cell.threat).dump() + '\n' + *call;
+  const std::string key = maps_key(cell, *cell.metric) + '\n' + to_json(cell.threat).dump() + '\n' + *call;
   const auto known = random_.find(key);
   if (known != random_.end()) return known->second;
   const std::optional<TileStore> store = store_in(store_folder.empty() ? "" : store_folder + "/random");

@@ -238,6 +238,8 @@ column = [
   {name = "saliency removed", measure = "comp"},
   {name = "AUC", of = "AUC"},
   {name = "samples", from = "er", what = "defined", kind = "count"},
+  {name = "by chance", from = "er", what = "random points"},
+  {name = "ties", from = "er", what = "tied"},
 ]
 [[claim]]
 id = "mine"
@@ -258,12 +260,18 @@ TEST(OwnExperiment, IsOneTomlFile) {
   const Json& table = results.at("tables")[0];
   ASSERT_EQ(table.at("rows").size(), 2U);
   EXPECT_EQ(table.at("rows")[1].at("keys"), (Json{"Mine", "SP"}));
-  EXPECT_EQ(table.at("kinds"), (Json{"share", "share", "share", "count"}));
+  EXPECT_EQ(table.at("kinds"), (Json{"share", "share", "share", "count", "share", "share"}));
+  const std::string notes = results.at("notes").dump();
   for (const Json& row : table.at("rows")) {
     const Json& er = row.at("values")[0];
     EXPECT_TRUE(er.at("value") >= 0 && er.at("value") <= 1 && er.at("low") <= er.at("high"));
     EXPECT_TRUE(er.contains("chance") && er.contains("between") && er.contains("specific"));
     EXPECT_EQ(row.at("values")[3].at("value"), 12);  // two networks of six samples
+    const double by_chance = row.at("values")[4].at("value");
+    EXPECT_TRUE(by_chance >= 0 && by_chance < 1) << "300 points of a ball of radius 1 change something";
+    const std::string note = fmt::format("Mine, {}, er: random points find more", row.at("keys")[1].get<std::string>());
+    EXPECT_EQ(notes.find(note) != std::string::npos, by_chance < er.at("value")) << notes;
+    EXPECT_EQ(row.at("values")[5].at("value"), 0) << "no two features count the same";
   }
   const Json& verdict = results.at("verdicts")[0];
   EXPECT_EQ(verdict.at("says"), "SP is ahead of Vanilla on Mine");
@@ -312,6 +320,8 @@ TEST(OwnExperiment, SaysWhatItDoesNotKnow) {
   refused("paper = \"r2et\"", "paper = \"r2et\"\nanalysis = \"tabel4\"", "did you mean 'table4'?");
   refused("paper = \"r2et\"", "paper = \"r2et\"\nsettings = [\"Adlut\"]",
           "'Adlut' is no setting, dataset, encoding, kind or tag");
+  refused("metric = \"top_k(k={k})\"", "metric = \"spearman\"",
+          "random points are judged by what the attack lowers, top_k(k={k})");
   refused("kind = \"count\"", "kind = \"number\"", "unknown kind of column 'number'");
 }
 

@@ -61,8 +61,9 @@ std::vector<Cell> make_cells(const Subject& subject, const Trial& trial, std::ui
 // The worst of random points on the surface of a cell's ball, judged as the attack's points are. An attack that finds less than
 // they do says nothing about robustness.
 struct RandomPoints {
-  std::string attack;        // the call
-  std::int64_t samples = 0;  // points for each sample
+  std::string attack;          // the call
+  std::int64_t samples = 0;    // points for each sample
+  std::vector<double> values;  // one a sample: the worst of its points
   Interval value;
 
   // Whether they harmed more than an attack with this mean.
@@ -73,14 +74,18 @@ Json to_json(const RandomPoints& random);  // {"attack", "samples", "mean", "low
 // do; where a sample is large or an explanation takes many passes, as many as cost a tenth of what the attack did, 10 at least.
 std::optional<std::string> random_points_call(const Cell& cell, const CellResult& found);
 
-// One row of a grid after it was run.
-struct Row {
-  Cell cell;
-  CellResult result;
-  MapBatch clean, perturbed;  // folded; they refer to the cell's schema
+// What one metric says of the maps of a cell.
+struct MapComparison {
   Levels levels;
   Assessment assessment;
-  OwnEffects effects = {};             // empty for metrics of whole maps
+  OwnEffects effects = {};  // empty for metrics of whole maps
+};
+
+// One row of a grid after it was run; it is compared by the cell's own metric.
+struct Row : MapComparison {
+  Cell cell;
+  CellResult result;
+  MapBatch clean, perturbed;           // folded; they refer to the cell's schema
   std::optional<RandomPoints> random;  // none where they were not asked for, and beside `random` itself
 
   bool is_beaten() const { return random && random->beat(assessment.value.mean, cell.metric->direction()); }
@@ -92,12 +97,15 @@ class Grid {
   struct Options {
     TileOptions tiles = {};
     bool random_points = true;
+    bool levels = true;       // between and own advantage; else chance alone
+    bool warnings = true;     // in the log, of what must not be read as robustness
     std::string folder = {};  // finished tiles are kept below it; empty: nowhere
   };
   explicit Grid(Options options) : options_(std::move(options)) {}
 
-  // Warns of what must not be read as robustness.
   Row run(const Cell& cell, Progress* progress = nullptr);
+  // What another metric than the attacked one says of a row.
+  MapComparison compare(const Row& row, const Metric& metric);
 
  private:
   std::optional<RandomPoints> random_points(const Cell& cell, const CellResult& result, const std::string& store);

@@ -22,7 +22,13 @@ class LateModel {
   explicit LateModel(Read read) : state_(std::make_shared<State>()) { state_->read = std::move(read); }
 
   const Model& operator*() const { return *get(); }
-  const Model* operator->() const { return get(); }
+  const Model* operator->() const { return get().get(); }
+  const std::shared_ptr<const Model>& get() const {
+    std::call_once(state_->once, [this] {
+      if (!state_->model) state_->model = state_->read();
+    });
+    return state_->model;
+  }
 
  private:
   struct State {
@@ -30,13 +36,6 @@ class LateModel {
     Read read;
     std::shared_ptr<const Model> model;
   };
-
-  const Model* get() const {
-    std::call_once(state_->once, [this] {
-      if (!state_->model) state_->model = state_->read();
-    });
-    return state_->model.get();
-  }
 
   std::shared_ptr<State> state_;
 };

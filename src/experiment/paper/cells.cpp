@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/ranges.h>
 
@@ -9,7 +10,6 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/data/samples.h"
 #include "holdfast/experiment/measure_all.h"
-#include "holdfast/experiment/own_advantage.h"
 #include "holdfast/experiment/reproduce_statistics.h"
 
 namespace holdfast::experiment::paper {
@@ -54,21 +54,16 @@ Samples samples_of(const StudiedNetwork& subject) {
   return samples;
 }
 
-CellResult run_attack(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed, const TileOptions& tiles) {
-  const auto explainer = explainers().make(subject.explainer);
-  const auto attack = attacks().make(choice.attack);
-  const auto metric = metrics().make(choice.aim.empty() ? choice.metrics.front() : choice.aim);
-  const ThreatModel threat =
-      ThreatModel::make({.norm = choice.norm, .epsilons = {choice.epsilon}, .box = choice.box}, subject.data->data.schema);
-  const AttackTask task{.model = *subject.model,
-                        .explainer = *explainer,
-                        .metric = *metric,
-                        .threat = threat,
-                        .samples = samples_of(subject),
-                        .seed = seed,
-                        .select = choice.select};
-  check_cell(*attack, task);
-  return run_cell(*attack, task, tiles);
+// The attack on one network as a cell of the grid.
+Cell cell_of(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed) {
+  const Subject studied{
+      .dataset = subject.data->key, .model_name = subject.key, .model = subject.model.get(), .samples = samples_of(subject)};
+  const Trial trial{.explainers = {subject.explainer},
+                    .attacks = {choice.attack},
+                    .metrics = {choice.aim.empty() ? choice.metrics.front() : choice.aim},
+                    .threat = {.norm = choice.norm, .epsilons = {choice.epsilon}, .box = choice.box},
+                    .select = choice.select};
+  return make_cells(studied, trial, seed).front();
 }
 
 // A training may end with a network that says the same of every input (too much weight decay, say): there is nothing to explain.
@@ -80,6 +75,7 @@ bool is_constant(const StudiedNetwork& subject) {
 // Nothing is defined yet.
 AttackedCell empty_cell(const AttackChoice& choice, std::size_t samples) {
   AttackedCell cell;
+  if (choice.random_points) cell.random.assign(samples, kUndefined);
   for (const std::string& call : choice.metrics) {
     cell.metrics.push_back({.metric = metrics().options(call).canonical(),
                             .values = std::vector<double>(samples, kUndefined),
@@ -88,80 +84,68 @@ AttackedCell empty_cell(const AttackChoice& choice, std::size_t samples) {
   return cell;
 }
 
-// Values and chance levels of the samples that were attacked, put in their places among all.
-void fill_metrics(AttackedCell& cell, const MapBatch& clean, const MapBatch& moved, const std::vector<std::size_t>& places) {
-  for (MetricNumbers& numbers : cell.metrics) {
-    const auto metric = metrics().make(numbers.metric);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      const auto at = static_cast<std::int64_t>(i);
-      numbers.values[places[i]] = metric->compare(clean[at], moved[at]);
-      const std::optional<double> chance = metric->chance(clean[at]);
-      if (chance) numbers.chance[places[i]] = *chance;
-    }
-  }
-}
-
 bool has_own_levels(const StudiedNetwork& subject) {
   return !subject.explains_labels && subject.data->data.schema.layout.kind == Layout::Kind::kVector;
 }
 
-// Effective sets and own advantage, of vectors and tables.
-void fill_own_levels(MetricNumbers& numbers, const StudiedNetwork& subject, const CellResult& result, const MapBatch& clean,
-                     const MapBatch& moved, std::uint64_t seed) {
-  const std::optional<TopSets> sets = top_sets(*metrics().make(numbers.metric), clean, moved);
-  if (!sets || !has_own_levels(subject)) return;
-  numbers.effective_sets = effective_sets(*sets, seed).mean;
-  Samples samples = samples_of(subject);
-  samples.targets = result.targets;
-  std::vector<std::int64_t> predicted;
-  for (const SampleOutcome& sample : result.samples) predicted.push_back(sample.prediction);
-  const OwnEffects effects = own_effects(*subject.model, samples, predicted, sets->perturbed, seed, {.threads = 1});
-  numbers.own_advantage = own_advantage(effects.own, effects.other, seed).mean;
+// Puts the numbers of the samples that were attacked in their places among all.
+void put(const std::vector<double>& numbers, const std::vector<std::size_t>& places, std::vector<double>& all) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) all[places[i]] = numbers[i];
 }
 
-// Attacks every sample and explains what the network predicts.
-AttackedCell attack_predictions(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed) {
+// What a metric says of the whole cell. A cell whose labels are explained is a piece of one.
+void fill_levels(MetricNumbers& numbers, const MapComparison& found, const StudiedNetwork& subject) {
+  numbers.between = found.levels.between;
+  numbers.distinct_top_sets = found.levels.distinct_top_sets;
+  numbers.tied = std::max(found.assessment.tied_share, found.assessment.tied_perturbed);
+  if (!has_own_levels(subject)) return;
+  const auto mean = [](const std::optional<Interval>& level) { return level ? level->mean : kUndefined; };
+  numbers.effective_sets = mean(found.assessment.effective_sets);
+  numbers.own_advantage = mean(found.assessment.own_advantage);
+}
+
+void fill_outcomes(AttackedCell& cell, const CellResult& result, const at::Tensor& labels) {
+  for (const SampleOutcome& sample : result.samples) {
+    cell.first_swap.push_back(sample.first_swap);
+    cell.flipped += sample.label_flips > 0 ? 1 : 0;
+  }
+  cell.flipped /= static_cast<double>(result.samples.size());
+  cell.sensitivity = sensitivities(result.logits, result.perturbed_logits);
+  cell.auc = auc(result.logits, labels).mean;
+  cell.attacked_auc = auc(result.perturbed_logits, labels).mean;
+}
+
+// Attacks every sample and explains what the network predicts, or attacks those that are classified rightly, all in one tile.
+AttackedCell attack_samples(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed) {
   const std::size_t count = positions(subject).size();
   AttackedCell cell = empty_cell(choice, count);
-  if (is_constant(subject)) {
+  if (!subject.explains_labels && is_constant(subject)) {
     cell.first_swap.assign(count, -1);
     cell.sensitivity.assign(count, kUndefined);
     cell.auc = cell.attacked_auc = 0.5;
     return cell;
   }
-  const CellResult result = run_attack(subject, choice, seed, {.threads = 1});
-  const Schema& schema = subject.data->data.schema;
-  const MapBatch clean = fold_maps(result.original_maps, schema), moved = fold_maps(result.perturbed_maps, schema);
   std::vector<std::size_t> places(count);
-  for (std::size_t i = 0; i < count; ++i) places[i] = i;
-  fill_metrics(cell, clean, moved, places);
-  for (MetricNumbers& numbers : cell.metrics) {
-    const Levels levels = compute_levels(*metrics().make(numbers.metric), clean, to_vector(labels_of(subject)), {.seed = seed});
-    numbers.between = levels.between;
-    numbers.distinct_top_sets = levels.distinct_top_sets;
-    fill_own_levels(numbers, subject, result, clean, moved, seed);
-  }
-  for (const SampleOutcome& sample : result.samples) {
-    cell.first_swap.push_back(sample.first_swap);
-    cell.flipped += sample.label_flips > 0 ? 1 : 0;
-  }
-  cell.flipped /= static_cast<double>(count);
-  cell.sensitivity = sensitivities(result.logits, result.perturbed_logits);
-  cell.auc = auc(result.logits, labels_of(subject)).mean;
-  cell.attacked_auc = auc(result.perturbed_logits, labels_of(subject)).mean;
-  return cell;
-}
+  std::iota(places.begin(), places.end(), 0);
+  if (subject.explains_labels) places = right_ones(*subject.model, subject.data->data, positions(subject));
+  cell.left_out = static_cast<std::int64_t>(count - places.size());
+  if (places.empty()) return cell;
 
-// Attacks the samples that are classified rightly, all in one tile.
-AttackedCell attack_labels(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed) {
-  const std::vector<std::size_t> right = right_ones(*subject.model, subject.data->data, positions(subject));
-  AttackedCell cell = empty_cell(choice, positions(subject).size());
-  cell.left_out = static_cast<std::int64_t>(positions(subject).size() - right.size());
-  if (right.empty()) return cell;
-  const auto count = static_cast<std::int64_t>(right.size());
-  const CellResult result = run_attack(with_rows(subject, right), choice, seed, {.size = count, .threads = 1});
-  const Schema& schema = subject.data->data.schema;
-  fill_metrics(cell, fold_maps(result.original_maps, schema), fold_maps(result.perturbed_maps, schema), right);
+  Grid grid({.tiles = {.size = subject.explains_labels ? std::ssize(places) : 0, .threads = 1},
+             .random_points = choice.random_points,
+             .levels = !subject.explains_labels,
+             .warnings = false});
+  const Row row = grid.run(cell_of(with_rows(subject, places), choice, seed));
+  for (MetricNumbers& numbers : cell.metrics) {
+    const bool is_aim = numbers.metric == row.cell.metric->name();
+    const MapComparison found =
+        is_aim ? static_cast<const MapComparison&>(row) : grid.compare(row, *metrics().make(numbers.metric));
+    put(found.assessment.values, places, numbers.values);
+    put(found.levels.chance, places, numbers.chance);
+    if (!subject.explains_labels) fill_levels(numbers, found, subject);
+  }
+  if (row.random) put(row.random->values, places, cell.random);
+  if (!subject.explains_labels) fill_outcomes(cell, row.result, labels_of(subject));
   return cell;
 }
 
@@ -209,6 +193,7 @@ void append(AttackedCell& all, const AttackedCell& piece) {
     all.metrics[i].values.insert(all.metrics[i].values.end(), more.values.begin(), more.values.end());
     all.metrics[i].chance.insert(all.metrics[i].chance.end(), more.chance.begin(), more.chance.end());
   }
+  all.random.insert(all.random.end(), piece.random.begin(), piece.random.end());
   all.left_out += piece.left_out;
 }
 
@@ -220,6 +205,7 @@ std::string attack_key(const StudiedNetwork& subject, const AttackChoice& choice
   if (!choice.aim.empty()) key += " aim " + choice.aim;
   for (const std::string& metric : choice.metrics) key += "; " + metrics().options(metric).canonical();
   if (has_own_levels(subject)) key += "; own levels";
+  if (choice.random_points) key += "; random points";
   return key;
 }
 
@@ -256,11 +242,18 @@ void to_json(Json& json, const AttackedCell& cell) {
                     {"chance", one.chance},
                     {"between", one.between},
                     {"distinct_top_sets", one.distinct_top_sets},
+                    {"tied", one.tied},
                     {"effective_sets", one.effective_sets},
                     {"own_advantage", one.own_advantage}});
   }
-  json = {{"metrics", list}, {"first_swap", cell.first_swap},     {"sensitivity", cell.sensitivity}, {"flipped", cell.flipped},
-          {"auc", cell.auc}, {"attacked_auc", cell.attacked_auc}, {"left_out", cell.left_out}};
+  json = {{"metrics", list},
+          {"first_swap", cell.first_swap},
+          {"sensitivity", cell.sensitivity},
+          {"random", cell.random},
+          {"flipped", cell.flipped},
+          {"auc", cell.auc},
+          {"attacked_auc", cell.attacked_auc},
+          {"left_out", cell.left_out}};
 }
 
 void from_json(const Json& json, AttackedCell& cell) {
@@ -270,11 +263,13 @@ void from_json(const Json& json, AttackedCell& cell) {
                             .chance = numbers(one.at("chance")),
                             .between = number_or_nan(one.at("between")),
                             .distinct_top_sets = one.at("distinct_top_sets"),
+                            .tied = number_or_nan(one.value("tied", Json())),
                             .effective_sets = number_or_nan(one.value("effective_sets", Json())),
                             .own_advantage = number_or_nan(one.value("own_advantage", Json()))});
   }
   cell.first_swap = json.at("first_swap").get<std::vector<std::int64_t>>();
   cell.sensitivity = numbers(json.at("sensitivity"));
+  cell.random = numbers(json.value("random", Json::array()));
   cell.flipped = json.at("flipped");
   cell.auc = number_or_nan(json.at("auc"));
   cell.attacked_auc = number_or_nan(json.at("attacked_auc"));
@@ -329,7 +324,8 @@ at::Tensor inputs_of(const StudiedNetwork& subject) {
 }
 
 CellResult attack_maps(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed, int threads) {
-  return run_attack(subject, choice, seed, {.size = 1, .threads = threads});
+  Grid grid({.tiles = {.size = 1, .threads = threads}, .random_points = false, .levels = false, .warnings = false});
+  return grid.run(cell_of(subject, choice, seed)).result;
 }
 
 MapBatch clean_maps(const StudiedNetwork& subject, std::uint64_t seed, int threads) {
@@ -355,10 +351,8 @@ void CellBatch::run(ExperimentContext& context, const std::string& label) {
   std::vector<Job<BetweenCell>> levels;
   for (const auto& [subject, choice] : attacks_) {
     for (const StudiedNetwork& piece : pieces_of(subject)) {
-      jobs.push_back({attack_key(piece, choice, seed_), [piece, choice = choice, seed = seed_] {
-                        return piece.explains_labels ? attack_labels(piece, choice, seed)
-                                                     : attack_predictions(piece, choice, seed);
-                      }});
+      jobs.push_back({attack_key(piece, choice, seed_),
+                      [piece, choice = choice, seed = seed_] { return attack_samples(piece, choice, seed); }});
     }
     if (!subject.explains_labels) continue;
     levels.push_back(

@@ -1,5 +1,5 @@
 // Cells of experiments: one trained network whose explanations are attacked, or around whose samples something is measured. All
-// calls of run_cell, explain_all and measure_all of the papers' experiments are in cells.cpp.
+// calls of the grid, explain_all and measure_all of the papers' experiments are in cells.cpp.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/experiment/grid.h"
 #include "holdfast/experiment/reproduce.h"
 
 namespace holdfast::experiment::paper {
@@ -49,6 +50,7 @@ struct AttackChoice {
   double epsilon = 1;
   std::optional<std::pair<double, double>> box = {};
   Select select = Select::kWorst;
+  bool random_points = false;  // beside the attack
 };
 
 // What one metric says of the attacked samples of one network.
@@ -57,6 +59,7 @@ struct MetricNumbers {
   std::vector<double> values, chance;  // one a sample; NaN where undefined or left out
   double between = kUndefined;
   std::int64_t distinct_top_sets = 0;
+  double tied = kUndefined;  // share of the samples whose top set equal values decide, before or after the attack
   // NaN but for the top sets of vectors and tables whose predictions are explained.
   double effective_sets = kUndefined, own_advantage = kUndefined;
 };
@@ -65,6 +68,7 @@ struct AttackedCell {
   std::vector<MetricNumbers> metrics;
   std::vector<std::int64_t> first_swap = {};  // one a sample
   std::vector<double> sensitivity = {};       // one a sample
+  std::vector<double> random = {};            // what random points leave of the aim, one a sample; empty: not asked for
   double flipped = 0;                         // share of the samples whose class flipped on the way
   double auc = kUndefined, attacked_auc = kUndefined;
   std::int64_t left_out = 0;  // misclassified samples

@@ -223,13 +223,17 @@ class PlanCheck {
       return;
     }
     check_word(column.what,
-               {"flipped", "AUC before", "AUC after", "sensitivity", "distinct top sets", "defined", "undefined", "judged",
-                "misclassified"},
+               {"flipped", "AUC before", "AUC after", "sensitivity", "random points", "distinct top sets", "tied", "defined",
+                "undefined", "judged", "misclassified"},
                "what");
     check_word(column.from, names_of(table.columns), "from: column");
     const auto place = [&](const std::string& name) { return std::ranges::find(table.columns, name, &ColumnPlan::name); };
     if (place(column.from) >= place(column.name)) usage_error("from = \"{}\" must be a column before it", column.from);
-    if (place(column.from)->metric.empty()) usage_error("from = \"{}\" must be a column with a metric", column.from);
+    const ColumnPlan& from = *place(column.from);
+    if (from.metric.empty()) usage_error("from = \"{}\" must be a column with a metric", column.from);
+    const std::string& aim = plan_.aim.empty() ? plan_.metrics.front() : plan_.aim;
+    if (column.what == "random points" && from.aim != "own" && paper_.call(from.metric) != aim)
+      usage_error("random points are judged by what the attack lowers, {}; give column '{}' aim = \"own\"", aim, from.name);
   }
 
   void check_cells(const ColumnPlan& column, const Setting& setting) const {

@@ -66,6 +66,8 @@ class PaperRun {
 
   // Tables as they are declared: a measured one, and the result's, to which an analysis adds rows.
   const MeasuredTable& measured(const std::string& name) const;
+  // Rows that were not measured by `run`: what analyses and claims make of given numbers can be tested.
+  void set_rows(const std::string& table, std::vector<MeasuredRow> rows) { measured_.at(table).rows = std::move(rows); }
   ResultTable& table(const std::string& name);
   void judge(const std::string& claim, const Finding& finding, std::int64_t seeds);
   Verdict& verdict(const std::string& claim) { return verdicts_.at(claim); }  // after it was judged
@@ -95,18 +97,19 @@ class PaperRun {
   void record_whole(const Setting& setting);
   void measure_tables();
   std::vector<MeasuredRow> rows_of(const TablePlan& table);
-  std::vector<Request> requests_of(const MeasuredRow& row, const ColumnPlan& column, CellBatch& batch);
+  std::vector<Request> requests_of(const MeasuredRow& row, const TablePlan& table, const ColumnPlan& column, CellBatch& batch);
   Numbers numbers_of(const MeasuredRow& row, const ColumnPlan& column, const std::vector<Request>& requests,
                      const CellBatch& batch);
   Numbers derived_numbers(const MeasuredRow& row, const TablePlan& table, const ColumnPlan& column);
   Value value_of(const MeasuredRow& row, const TablePlan& table, const ColumnPlan& column, const Numbers& numbers) const;
+  void note_weak_attack(const MeasuredRow& row, const MeasuredTable& table, std::size_t random);
   const MethodNetworks* networks_of(const MeasuredRow& row, const ColumnPlan& column);
   StudiedNetwork subject(const Setting& setting, const Member& member, std::int64_t samples);
   void judge_declared();
   void draw_declared();
 
-  std::map<std::string, std::vector<MethodNetworks>> networks_;  // by setting and choice
-  std::map<std::string, SampleRows> rows_;                       // of published networks
+  std::map<std::pair<std::string, std::string>, std::vector<MethodNetworks>> networks_;  // by setting and choice
+  std::map<std::pair<std::string, std::string>, SampleRows> rows_;  // of published networks, by setting and network
   std::map<std::string, MeasuredTable> measured_;
   std::map<std::string, ResultTable> tables_;
   std::map<std::string, Figure> figures_;
