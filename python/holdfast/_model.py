@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -121,19 +122,32 @@ def _copied(module: torch.nn.Module, example: torch.Tensor, device: str | torch.
     return Model(native)
 
 
+# Parts of modules that are in use: how often, and the mode that each was in before. Threads may share a module, and modules a
+# part: who comes first sets a part's mode, and who leaves last gives it back.
+_IN_USE: dict[torch.nn.Module, list] = {}
+_IN_USE_LOCK = threading.Lock()
+
+
 @contextmanager
 def evaluating(module: torch.nn.Module) -> Iterator[None]:
     """Evaluation mode, and afterwards every part of the module back in the mode it was in."""
-    modes = [(part, part.training) for part in module.modules()]
-    # Setting an attribute of a module is slow: where nothing trains there is nothing to set.
-    if any(training for _, training in modes):
-        module.eval()
+    parts = list(module.modules())
+    with _IN_USE_LOCK:
+        for part in parts:
+            _IN_USE.setdefault(part, [0, part.training])[0] += 1
+            if part.training:  # setting an attribute of a module is slow
+                part.training = False
     try:
         yield
     finally:
-        for part, mode in modes:
-            if part.training != mode:
-                part.training = mode
+        with _IN_USE_LOCK:
+            for part in parts:
+                use = _IN_USE[part]
+                use[0] -= 1
+                if use[0] == 0:
+                    del _IN_USE[part]
+                    if part.training != use[1]:
+                        part.training = use[1]
 
 
 def _computes_in(module: torch.nn.Module, inputs: torch.Tensor) -> tuple[torch.device, torch.dtype]:
@@ -147,9 +161,9 @@ def _of_inputs(inputs: torch.Tensor) -> tuple[torch.device, torch.dtype]:
     return inputs.device, torch.float64 if inputs.dtype == torch.float64 else torch.float32
 
 
-# The kinds of samples (shape, device, precision) for which a module was seen not to mix those of a batch: trying costs two calls,
-# which are saved from then on. A module that is changed afterwards, so that it does, is not tried again.
-_KNOWN_APART: WeakKeyDictionary[torch.nn.Module, set[tuple]] = WeakKeyDictionary()
+# The kinds of samples (shape, device, precision) for which a module was seen not to mix those of a batch, and of how many: trying
+# costs some calls, which are saved from then on. A module that is changed afterwards, so that it does, is not tried again.
+_KNOWN_APART: WeakKeyDictionary[torch.nn.Module, dict[tuple, int]] = WeakKeyDictionary()
 
 
 @contextmanager
@@ -161,8 +175,10 @@ def prepared(model: Any, inputs: torch.Tensor) -> Iterator[_core.Model]:
         computes_in = _computes_in(model, inputs)
         kind = (inputs.shape[1:], *computes_in)
         with evaluating(model):
-            yield _core.python_model(model, *computes_in, type(model).__name__, kind in _KNOWN_APART.get(model, ()))
-        _KNOWN_APART.setdefault(model, set()).add(kind)  # an error would have left before
+            known_apart = _KNOWN_APART.get(model, {}).get(kind, 0) >= len(inputs)
+            yield _core.python_model(model, *computes_in, type(model).__name__, known_apart)
+        seen = _KNOWN_APART.setdefault(model, {})
+        seen[kind] = max(seen.get(kind, 0), len(inputs))  # an error would have left before
     elif callable(model):
         name = getattr(model, "__qualname__", type(model).__name__)
         yield _core.python_model(model, *_of_inputs(inputs), name)

@@ -138,6 +138,13 @@ def test_other_modes_are_refused(holdfast, subject):
     holdfast.fails("describe", "mlp:model.safetensors", "--sandbox", "maybe", saying="--sandbox maybe: must be auto, on or off")
 
 
-@pytest.mark.skipif(FILES and CALLS, reason="this kernel confines both")
-def test_required_where_the_kernel_does_not_allow_it(holdfast, subject):
-    holdfast.fails("describe", "mlp:model.safetensors", "--sandbox", "on", saying="this kernel cannot confine")
+@confined
+def test_a_kernel_without_landlock_confines_calls_alone(holdfast, subject, tmp_path):
+    source = Path(__file__).with_name("no_landlock.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "no_landlock.so", source, "-ldl"], check=True)
+    without = {"LD_PRELOAD": str(tmp_path / "no_landlock.so")}
+    on = ["describe", "mlp:model.safetensors", "--sandbox", "on"]
+    holdfast.fails(*on, saying="this kernel cannot confine files (Landlock)", env=without)
+    holdfast(*on)
+    holdfast("audit", *subject, *AUDIT, "--out", "run", env=without)
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["sandbox"] == {"files": False, "sockets": True}

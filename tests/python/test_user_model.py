@@ -1,5 +1,6 @@
 """The user's model: exceptions pass through, and the model is left as it was."""
 
+import threading
 import traceback
 
 import holdfast
@@ -173,3 +174,29 @@ def test_a_module_that_was_refused_is_refused_again(network, inputs):
     for _ in range(2):
         with pytest.raises(holdfast.Error, match="depends on the other samples"):
             holdfast.explain(model, inputs)
+
+
+def test_two_threads_leave_a_shared_module_in_its_mode():
+    """One ends while the other still works: neither may switch the other's mode, nor keep it."""
+    shared = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Dropout(0.5))
+    other = torch.nn.Sequential(shared, torch.nn.Identity())  # shares its parts
+    shared.train()
+    with holdfast._model.evaluating(shared):
+        long = holdfast._model.evaluating(other)
+        long.__enter__()
+    assert not shared.training and not shared[1].training, "the second is still at work"
+    long.__exit__(None, None, None)
+    assert shared.training and shared[1].training and other.training and not holdfast._model._IN_USE
+
+
+def test_threads_that_explain_with_one_module_agree(inputs):
+    module = torch.nn.Sequential(torch.nn.Dropout(0.5), make_network()).train()
+    expected = holdfast.explain(module, inputs, "saliency")
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(holdfast.explain(module, inputs, "saliency"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert module.training and module[0].training
+    assert len(found) == 8 and all(torch.equal(maps, expected) for maps in found)
