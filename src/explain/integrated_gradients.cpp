@@ -3,8 +3,8 @@
 // Sundararajan, Taly, Yan, "Axiomatic Attribution for Deep Networks", ICML 2017. F is the class's probability, logit or
 // cross-entropy; maps [B, sample...], signed, add up to F(x) - F(b) but for the quadrature's error, which is reported as delta.
 //
-// Rules: quadrature.h. `steps` counts gradients. Captum's trapezoid gives all steps the weight 1/m and so integrates constants to
-// (m-1)/m; ours sums to 1.
+// Rules: see `quadrature` below. `steps` counts gradients. Captum's trapezoid gives all steps the weight 1/m and so integrates
+// constants to (m-1)/m; ours sums to 1.
 //
 // On one-hot groups the gradient is projected, and the path stays on rows whose groups sum to 1: a zero baseline has 1/levels in
 // each of a group's columns.
@@ -13,14 +13,17 @@
 // x, divided by t. From a zero baseline the sum is then x * dF/dz(x) * sum_k w_k / t_k, exactly: one gradient instead of m. The
 // factor is the harmonic number H_m for the right rule; rules that include t = 0 have none. (Such maps add up to zero, for the
 // integral itself does not converge: the gradient is orthogonal to the input. delta says so.)
+#include <cmath>
+#include <numbers>
+
 #include "baseline.h"
 #include "completeness.h"
 #include "gradient_sum.h"
 #include "graph.h"
+#include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/batch_rows.h"
 #include "holdfast/explain/explainer.h"
-#include "quadrature.h"
 
 namespace holdfast::explain::integrated_gradients {
 
@@ -37,6 +40,81 @@ const MethodInfo kInfo{.name = "integrated_gradients",
                                    {"shortcut", "auto", one_of({"auto", "off"}),
                                     "auto: one gradient, exactly, for models that standardise their input and a zero baseline"}},
                        .notes = "Where one-hot groups are projected a zero baseline has 1/levels in each column of a group."};
+
+// Points and weights on [0, 1] that stand in for an integral.
+struct Quadrature {
+  std::vector<double> points;   // ascending
+  std::vector<double> weights;  // sum 1
+};
+
+struct Legendre {
+  double value, slope;
+};
+
+// The polynomial of this degree at x in (-1, 1), by its three-term recurrence.
+Legendre legendre(std::int64_t degree, double x) {
+  double before = 1, value = x;
+  for (std::int64_t k = 2; k <= degree; ++k) {
+    const double next =
+        (static_cast<double>(2 * k - 1) * x * value - static_cast<double>(k - 1) * before) / static_cast<double>(k);
+    before = value;
+    value = next;
+  }
+  return {value, static_cast<double>(degree) * (x * value - before) / (x * x - 1)};
+}
+
+// Newton's method from a cosine that is close to each root.
+Quadrature gauss(std::int64_t steps) {
+  Quadrature result;
+  for (std::int64_t k = steps; k >= 1; --k) {
+    double x = std::cos(std::numbers::pi * (static_cast<double>(k) - 0.25) / (static_cast<double>(steps) + 0.5));
+    for (int i = 0; i < 8; ++i) {
+      const Legendre here = legendre(steps, x);
+      x -= here.value / here.slope;
+    }
+    const double slope = legendre(steps, x).slope;
+    result.points.push_back((1 + x) / 2);
+    result.weights.push_back(1 / ((1 - x * x) * slope * slope));  // on [-1, 1] twice that
+  }
+  return result;
+}
+
+Quadrature evenly(std::int64_t steps, double first, double step) {
+  Quadrature result;
+  for (std::int64_t k = 0; k < steps; ++k) result.points.push_back((first + static_cast<double>(k)) * step);
+  result.weights.assign(static_cast<std::size_t>(steps), step);
+  return result;
+}
+
+//     right      k/m, k = 1..m           weights 1/m
+//     left       k/m, k = 0..m-1
+//     middle     (k - 1/2)/m
+//     trapezoid  k/(m-1), k = 0..m-1     weights 1/(m-1), half at both ends
+//     gauss      roots of the Legendre polynomial of degree m; exact for polynomials of degree 2m-1
+// `steps` is the number of points, m. Throws kUsage for a trapezoid of one.
+Quadrature quadrature(const std::string& rule, std::int64_t steps) {
+  HOLDFAST_CHECK(steps >= 1);
+  const double step = 1 / static_cast<double>(steps);
+  Quadrature result;
+  if (rule == "left") {
+    result = evenly(steps, 0, step);
+  } else if (rule == "middle") {
+    result = evenly(steps, 0.5, step);
+  } else if (rule == "gauss") {
+    result = gauss(steps);
+  } else if (rule == "trapezoid") {
+    if (steps < 2) usage_error("rule=trapezoid: steps is 1; a trapezoid has two ends, choose steps >= 2");
+    result = evenly(steps, 0, 1 / static_cast<double>(steps - 1));
+    result.weights.front() /= 2;
+    result.weights.back() /= 2;
+    result.points.back() = 1;
+  } else {
+    HOLDFAST_CHECK(rule == "right");
+    result = evenly(steps, 1, step);
+    result.points.back() = 1;
+  }
+  return result;
+}
 
 class Line final : public PointSet {
  public:
