@@ -9,7 +9,7 @@ add_library(holdfast::holdfast ALIAS holdfast_all)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast)
 install(TARGETS holdfast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS holdfast_all holdfast_parts ${libraries} EXPORT holdfast_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS holdfast_all holdfast_parts holdfast_onnx ${libraries} EXPORT holdfast_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/holdfast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT holdfast_targets NAMESPACE holdfast:: DESTINATION ${package_folder})
 configure_package_config_file(cmake/holdfastConfig.cmake.in ${CMAKE_BINARY_DIR}/holdfastConfig.cmake INSTALL_DESTINATION ${package_folder})

@@ -10,6 +10,15 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(tomlplusplus REQUIRED)
 
+# The messages of ONNX files. Their library was made with these two settings.
+find_package(Protobuf REQUIRED)
+find_path(HOLDFAST_ONNX_HEADERS onnx/onnx_pb.h REQUIRED)
+find_library(HOLDFAST_ONNX_MESSAGES onnx_proto REQUIRED)
+add_library(holdfast_onnx INTERFACE)
+target_include_directories(holdfast_onnx SYSTEM INTERFACE $<BUILD_INTERFACE:${HOLDFAST_ONNX_HEADERS}>)
+target_compile_definitions(holdfast_onnx INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
+target_link_libraries(holdfast_onnx INTERFACE ${HOLDFAST_ONNX_MESSAGES} protobuf::libprotobuf)
+
 # Optional: zlib does the same, at half the speed.
 find_path(HOLDFAST_LIBDEFLATE_HEADERS libdeflate.h)
 find_library(HOLDFAST_LIBDEFLATE deflate)

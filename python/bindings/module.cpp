@@ -49,12 +49,14 @@ void bind_model(py::module_& module) {
       py::arg("text"), py::arg("device"), Unlocked());
   module.def(
       "python_model",
-      [](py::function function, at::Device device, at::ScalarType dtype, const std::string& name, bool known_apart) {
-        auto model = std::make_shared<PythonModel>(std::move(function), device, dtype, known_apart);
+      [](py::function function, at::Device device, at::ScalarType dtype, const std::string& name, bool known_apart,
+         bool recurrent) {
+        auto model = std::make_shared<PythonModel>(std::move(function), device, dtype, known_apart, recurrent);
         model->set_name(name);
         return std::shared_ptr<Model>(model);
       },
-      py::arg("function"), py::arg("device"), py::arg("dtype"), py::arg("name"), py::arg("known_apart") = false);
+      py::arg("function"), py::arg("device"), py::arg("dtype"), py::arg("name"), py::arg("known_apart") = false,
+      py::arg("recurrent") = false);
 }
 
 void bind_schema(py::module_& module) {

@@ -8,6 +8,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/model/derivatives.h"
 #include "holdfast/model/outputs.h"
 
 namespace holdfast::python {
@@ -50,19 +51,22 @@ bool ends_at_an_error(const at::Tensor& gradient) {
 
 }  // namespace
 
-PythonModel::PythonModel(py::function function, at::Device device, at::ScalarType dtype, bool known_apart)
+PythonModel::PythonModel(py::function function, at::Device device, at::ScalarType dtype, bool known_apart, bool recurrent)
     : function_(new py::function(std::move(function)),
                 [](py::function* held) {
                   const py::gil_scoped_acquire locked;
                   delete held;
                 }),
       device_(device),
-      dtype_(dtype) {
+      dtype_(dtype),
+      recurrent_(recurrent) {
   capabilities_.known_apart = known_apart;
 }
 
 at::Tensor PythonModel::call(const at::Tensor& inputs) const {
   const py::gil_scoped_acquire locked;
+  const MathAttention attention(TwiceDifferentiable::is_on());
+  const WithoutCudnn differentiable(recurrent_ && device_.is_cuda());
   const py::object result = (*function_)(inputs);
   if (!THPVariable_Check(result.ptr())) not_logits(result);
   return THPVariable_Unpack(result.ptr());
@@ -105,6 +109,7 @@ at::Tensor PythonModel::look_at(const at::Tensor& inputs) {
 void PythonModel::look_twice(const at::Tensor& inputs) {
   if (!capabilities_.gradients) return;
   const at::AutoGradMode with_graph(true);
+  const TwiceDifferentiable twice;
   const at::Tensor sample = first_sample(inputs);
   const at::Tensor score = logits(sample).square().sum();
   const at::Tensor gradient =

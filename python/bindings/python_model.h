@@ -16,8 +16,9 @@ namespace holdfast::python {
 
 class PythonModel final : public Model {
  public:
-  // `dtype`: what the function computes in; `known_apart`: as Capabilities.
-  PythonModel(py::function function, at::Device device, at::ScalarType dtype, bool known_apart = false);
+  // `dtype`: what the function computes in; `known_apart`: as Capabilities; `recurrent`: it has layers that cuDNN would run,
+  // which cannot be differentiated there in evaluation mode.
+  PythonModel(py::function function, at::Device device, at::ScalarType dtype, bool known_apart = false, bool recurrent = false);
 
   at::Tensor logits(const at::Tensor& inputs) const override;
   using Model::logits;
@@ -40,6 +41,7 @@ class PythonModel final : public Model {
   std::shared_ptr<py::function> function_;  // let go with the interpreter lock, wherever that happens
   at::Device device_;
   at::ScalarType dtype_;
+  bool recurrent_;
   Capabilities capabilities_{.side_by_side = false};
   bool writes_to_inputs_ = false;
 };

@@ -28,6 +28,7 @@ def python_model(
     dtype: torch.dtype,
     name: str,
     known_apart: bool = False,
+    recurrent: bool = False,
 ) -> Model: ...
 
 class Schema:

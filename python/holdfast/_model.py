@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import tempfile
 import threading
@@ -74,21 +75,23 @@ def load_model(
     >>> holdfast.load_model("mlp:examples/model.safetensors")
     <holdfast.Model mlp:examples/model.safetensors>
 
-    A module is traced with the example and copied as it is now: training it further does not change the copy. Where an
-    operation is not known, the copy runs as it is and :meth:`Model.describe` says which.
+    A module is exported with the example (``torch.export``), or traced where that fails, and copied as it is now: training it
+    further does not change the copy. Where an operation is not known, the copy runs as it is and :meth:`Model.describe` says
+    which.
 
     >>> module = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
     >>> holdfast.load_model(module, example=torch.rand(2, 6)).layers
     True
 
     Args:
-        model: ``ARCHITECTURE:weights.safetensors``, ``ARCHITECTURE:pretrained``, a TorchScript file, or a module.
+        model: A ``torch.export`` (``.pt2``), TorchScript or ONNX file, ``ARCHITECTURE:weights.safetensors``,
+            ``ARCHITECTURE:pretrained``, or a module.
         example: A batch of samples; for modules only.
         device: Where it computes; the CPU, or where the module is.
     """
     if isinstance(model, torch.nn.Module):
         if example is None:
-            raise Error("load_model: a module is traced; give a batch of samples, example=inputs")
+            raise Error("load_model: a module is exported; give a batch of samples, example=inputs")
         return _copied(model, to_tensor(example, "example"), device)
     if example is not None:
         raise Error("load_model: an example is for modules only")
@@ -107,19 +110,49 @@ def _copied(module: torch.nn.Module, example: torch.Tensor, device: str | torch.
     where, dtype = _computes_in(module, example)
     rows = example.detach().to(where, dtype)
     name = type(module).__name__
-    with evaluating(module), torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # tracing is; TorchScript is what the engine reads
+    with tempfile.TemporaryDirectory() as folder, evaluating(module), torch.no_grad(), _without_fast_path():
         expected = module(rows)
-        traced = torch.jit.trace(module, rows[:2])
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / f"{name}.pt")
-        traced.save(path)
-        native = _core.load_model(path, torch.device(device or where))
+        few = rows[torch.arange(3) % len(rows)]
+        try:
+            native = _core.load_model(_exported(module, few, Path(folder) / f"{name}.pt2"), torch.device(device or where))
+        except Exception:  # whatever torch.export does not follow, tracing may
+            native = _core.load_model(_traced(module, few, Path(folder) / f"{name}.pt"), torch.device(device or where))
     native.rename(name)
     found = native.logits(rows.to(native.device)).to(expected)
     if found.shape != expected.shape or (found - expected).abs().max() > _TRACED_TOLERANCE * (1 + expected.abs().max()):
-        raise Error(f"load_model: a traced copy of {name} gives other logits; its forward decides by the values of its inputs")
+        raise Error(f"load_model: a copy of {name} gives other logits; its forward decides by the values of its inputs")
     return Model(native)
+
+
+def _exported(module: torch.nn.Module, rows: torch.Tensor, path: Path) -> str:
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # what it cannot follow is traced: no reason for its long messages
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(module, (rows,), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+            torch.export.save(program, path)
+    finally:
+        logging.disable(disabled)
+    return str(path)
+
+
+def _traced(module: torch.nn.Module, rows: torch.Tensor, path: Path) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # tracing is
+        torch.jit.trace(module, rows).save(str(path))
+    return str(path)
+
+
+@contextmanager
+def _without_fast_path() -> Iterator[None]:
+    """Layers of transformers are computed operation by operation: torch's one kernel for them has no derivative."""
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(enabled)
 
 
 # Parts of modules that are in use: how often, and the mode that each was in before. Threads may share a module, and modules a
@@ -174,9 +207,10 @@ def prepared(model: Any, inputs: torch.Tensor) -> Iterator[_core.Model]:
     elif isinstance(model, torch.nn.Module):
         computes_in = _computes_in(model, inputs)
         kind = (inputs.shape[1:], *computes_in)
+        recurrent = any(isinstance(part, torch.nn.RNNBase) for part in model.modules())
         with evaluating(model):
             known_apart = _KNOWN_APART.get(model, {}).get(kind, 0) >= len(inputs)
-            yield _core.python_model(model, *computes_in, type(model).__name__, known_apart)
+            yield _core.python_model(model, *computes_in, type(model).__name__, known_apart, recurrent)
         seen = _KNOWN_APART.setdefault(model, {})
         seen[kind] = max(seen.get(kind, 0), len(inputs))  # an error would have left before
     elif callable(model):

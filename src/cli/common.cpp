@@ -32,7 +32,7 @@ Schema schema_for(const SubjectFlags& flags, const Model& model, const at::Tenso
   } else {
     schema = Schema::of(Layout::guess(shape));
   }
-  if (schema.layout.sample_shape() != shape) {
+  if (!flags.schema.empty() && schema.layout.sample_shape() != shape) {
     input_error("{}: samples have shape {}, but the schema {} describes {}", flags.inputs, to_string(shape), flags.schema,
                 to_string(schema.layout.sample_shape()));
   }
@@ -118,7 +118,8 @@ at::Device CommonFlags::torch_device() const {
 }
 
 void SubjectFlags::add_to(CLI::App& command, bool required) {
-  command.add_option("--model", model, "TorchScript file, ARCHITECTURE:weights.safetensors or ARCHITECTURE:pretrained")
+  command
+      .add_option("--model", model, "File (.pt2, TorchScript, ONNX), ARCHITECTURE:weights.safetensors or ARCHITECTURE:pretrained")
       ->required(required);
   command.add_option("--inputs", inputs, "Samples, .npy [B, ...]")->required(required);
   command.add_option("--targets", targets, "Classes to explain, .npy [B]; default: the predicted ones");

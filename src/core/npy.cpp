@@ -205,7 +205,12 @@ Header read_header(std::span<const std::byte> file, const std::string& where) {
   if (text.starts_with("PK\x03\x04"))
     input_error("{}: is an .npz archive; save the one array that is meant with numpy.save", where);
   if (text.empty() || !kMagic.starts_with(text.substr(0, kMagic.size()))) {
-    input_error("{}: is not an npy file (it does not start with \\x93NUMPY)", where);
+    const bool table = text.substr(0, text.find('\n')).find_first_of(",;\t") != std::string_view::npos &&
+                       text.substr(0, 512).find('\0') == std::string_view::npos;
+    input_error("{}: is not an npy file (it does not start with \\x93NUMPY){}", where,
+                table ? "; it looks like a table: save its numbers with numpy.save, or audit it by a configuration with the data "
+                        "csv(path=...,label=...), which knows its columns"
+                      : "");
   }
   if (file.size() < 12) input_error("{}: is truncated: it ends within the npy header", where);
   const int version = std::to_integer<int>(file[6]);

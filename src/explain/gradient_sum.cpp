@@ -62,7 +62,7 @@ class Tracer {
     const SummedPoints points = set_.points(inputs, block.sample, block.first, block.count);
     at::Tensor rows = points.at.flatten(0, 1);
     if (!create_graph) rows = rows.detach().requires_grad_();
-    const at::Tensor logits = task_logits(task_, rows);
+    const at::Tensor logits = task_logits(task_, rows, create_graph);
     const at::Tensor targets = task_.samples.targets.slice(0, block.sample, block.sample + block.samples).repeat({block.count});
     const LogitCotangent cotangent = logit_cotangent(create_graph ? logits : logits.detach(), targets, sum_.quantity);
     const at::Tensor log_scale = cotangent.log_scale.view({block.count, block.samples});

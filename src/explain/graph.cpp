@@ -1,5 +1,6 @@
 #include "graph.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/model/derivatives.h"
 
 namespace holdfast::explain {
 namespace {
@@ -21,7 +22,8 @@ class HeldGraph final : public Linearization {
 
 }  // namespace
 
-at::Tensor task_logits(const ExplainTask& task, const at::Tensor& inputs) {
+at::Tensor task_logits(const ExplainTask& task, const at::Tensor& inputs, bool create_graph) {
+  const TwiceDifferentiable twice(create_graph);
   return task.rule.softplus_beta.empty() ? task.model.logits(inputs) : task.model.logits(inputs, task.rule);
 }
 

@@ -9,8 +9,8 @@
 
 namespace holdfast::explain {
 
-// The logits under the task's rule, differentiable by `inputs`.
-at::Tensor task_logits(const ExplainTask& task, const at::Tensor& inputs);
+// The logits under the task's rule, differentiable by `inputs`; with `create_graph`, twice.
+at::Tensor task_logits(const ExplainTask& task, const at::Tensor& inputs, bool create_graph = false);
 
 // Input gradient of sum(cotangent * outputs); zeros where the outputs do not depend on the inputs. With `create_graph` the
 // result can be differentiated again; without it, `keep_graph` says whether the graph of `outputs` is wanted afterwards.

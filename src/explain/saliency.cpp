@@ -68,7 +68,7 @@ class Saliency final : public Explainer {
   };
 
   Traced trace(const ExplainTask& task, const at::Tensor& inputs, bool create_graph) const {
-    const at::Tensor logits = task_logits(task, inputs);
+    const at::Tensor logits = task_logits(task, inputs, create_graph);
     const LogitCotangent cotangent = logit_cotangent(create_graph ? logits : logits.detach(), task.samples.targets, quantity_);
     const at::Tensor gradient = input_gradient(logits, inputs, cotangent.value, create_graph);
     at::Tensor maps = projection_.project(gradient, task);

@@ -25,9 +25,10 @@ at::Tensor target_probability(const Model& model, const at::Tensor& inputs, cons
 
 at::Tensor effect_of_replacing(const Model& model, const Samples& samples, const at::Tensor& clean, const at::Tensor& elements,
                                const at::Tensor& rows) {
-  HOLDFAST_CHECK(elements.sizes() == samples.inputs.sizes() && rows.sizes() == samples.inputs.sizes());
+  HOLDFAST_CHECK(elements.numel() == samples.inputs.numel() && rows.sizes() == samples.inputs.sizes());
   const at::NoGradGuard no_graph;
-  const at::Tensor mixed = at::where(elements.to(samples.inputs.device()), rows, samples.inputs);
+  // A grid of one channel may come without a dimension for it.
+  const at::Tensor mixed = at::where(elements.view_as(rows).to(samples.inputs.device()), rows, samples.inputs);
   return (target_probability(model, mixed, samples.targets) - clean).abs();
 }
 

@@ -1,6 +1,8 @@
 // Makes models from text and writes networks to files.
 #include <fmt/ranges.h>
 
+#include "exported/read.h"
+#include "file_kind.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/safetensors.h"
@@ -8,6 +10,8 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/model.h"
 #include "holdfast/model/torchscript.h"
+#include "onnx/read.h"
+#include "program/load.h"
 
 namespace holdfast::model {
 namespace {
@@ -85,11 +89,27 @@ std::size_t colon_of(const std::string& text) {
   return close == std::string::npos ? close : text.find(':', close);
 }
 
-std::unique_ptr<Model> load(const std::string& text, at::Device device) {
-  if (file_exists(text)) {
-    if (text.ends_with(".safetensors")) return load_weights(std::nullopt, text, device);
-    return load_torchscript(text, device);
+std::unique_ptr<Model> load_file(const std::string& path, at::Device device) {
+  const Bytes bytes = read_bytes(path);
+  switch (find_file_kind(bytes, path)) {
+    case FileKind::kSafetensors:
+      return load_weights(std::nullopt, path, device);
+    case FileKind::kExported:
+      return load_program(exported::read_program(bytes, path), device);
+    case FileKind::kOnnx:
+      return load_program(onnx::read_program(bytes, path), device);
+    case FileKind::kTorchScript:
+      break;
   }
+  return load_torchscript(path, device);
+}
+
+std::unique_ptr<Model> load(const std::string& text, at::Device device) {
+  if (folder_exists(text)) {
+    input_error("cannot read {}: it is a folder{}", text,
+                file_exists(text + "/saved_model.pb") ? " with a TensorFlow model; convert it to ONNX (tf2onnx)" : "");
+  }
+  if (file_exists(text)) return load_file(text, device);
   const std::size_t colon = colon_of(text);
   if (colon != std::string::npos) {
     const std::string weights = text.substr(colon + 1);

@@ -113,7 +113,10 @@ std::vector<KeptSample> read_samples(const std::string& folder, const Schema& sc
     RawArray array = read_npy(folder + "/" + name);
     std::vector<std::int64_t> expected = schema.layout.sample_shape();
     expected.insert(expected.begin(), static_cast<std::int64_t>(samples.size()));
-    if (array.shape != expected)
+    // A grid of one channel may come without a dimension for it.
+    std::vector<std::int64_t> plain = expected;
+    if (plain.size() == 4 && plain[1] == 1) plain.erase(plain.begin() + 1);
+    if (array.shape != expected && array.shape != plain)
       input_error("{}/{}: has shape {}, expected {}", folder, name, to_string(array.shape), to_string(expected));
     return array;
   };

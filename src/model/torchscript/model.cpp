@@ -1,5 +1,10 @@
-// The two models a TorchScript file can become.
+// The two models a file with a graph can become.
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "../network/describe.h"
+#include "../program/load.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/raw_array.h"
@@ -35,20 +40,46 @@ std::string described_notes(const Script& script) {
   return text;
 }
 
-// What the outputs for one sample lack, where a sample's shape is known.
-std::string described_outputs(const Model& model, const std::optional<std::vector<std::int64_t>>& sample_shape) {
-  if (!sample_shape) return "";
+// What it takes and gives, where a sample's shape is known, or what its outputs lack.
+std::string described_ends(const Model& model, const Script& script,
+                           const std::optional<std::vector<std::int64_t>>& sample_shape) {
+  const std::string input = script.graph()->inputs().at(1)->debugName();
+  if (!sample_shape) return fmt::format(" Input: {}, samples of a shape that the file does not tell.", input);
   std::vector<std::int64_t> shape = *sample_shape;
   shape.insert(shape.begin(), 1);
   const at::NoGradGuard no_graph;
-  std::string wrong;
   try {
-    wrong = wrong_outputs(model.logits(at::zeros(shape, at::TensorOptions(model.device()).dtype(model.dtype()))).sizes(), 1);
-    if (!wrong.empty()) wrong = "it " + wrong;
+    const at::Tensor outputs = model.logits(at::zeros(shape, at::TensorOptions(model.device()).dtype(model.dtype())));
+    if (const std::string wrong = wrong_outputs(outputs.sizes(), 1); !wrong.empty())
+      return fmt::format(" Nothing can explain or attack it: it {}.", wrong);
+    return fmt::format(" Input: {}, samples of shape {}. Output: {} numbers for each sample, taken as logits.", input,
+                       to_string(*sample_shape), outputs.size(1));
   } catch (const Error& error) {  // a description says what is wrong, it does not fail
-    wrong = error.what();
+    return fmt::format(" Nothing can explain or attack it: {}.", error.what());
   }
-  return wrong.empty() ? "" : fmt::format(" Nothing can explain or attack it: {}.", wrong);
+}
+
+// "4 linear, 2 layer_norm, lstm": operations that read weights, and attention.
+std::string described_layers(const Script& script) {
+  std::map<std::string, int> counts;
+  torchscript::visit_nodes(script.graph()->block(), [&](torch::jit::Node* node) {
+    if (!node->kind().is_aten()) return;
+    const auto reads_weights = [](const torch::jit::Value* value) {
+      const auto known = torch::jit::toIValue(value);
+      return known && known->isTensor() && known->toTensor().is_floating_point() && known->toTensor().dim() > 0;
+    };
+    const std::string name = node->kind().toUnqualString();
+    static const std::set<std::string> kNever{"add", "add_",   "sub",   "mul",    "mul_", "div",
+                                              "t",   "expand", "slice", "select", "cat"};
+    if (kNever.contains(name)) return;
+    static const std::set<std::string> kAlways{"lstm",     "gru",       "rnn_tanh",
+                                               "rnn_relu", "embedding", "scaled_dot_product_attention"};
+    if (kAlways.contains(name) || std::any_of(node->inputs().begin(), node->inputs().end(), reads_weights)) ++counts[name];
+  });
+  std::string text;
+  for (const auto& [name, count] : counts)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", count == 1 ? "" : fmt::format("{} ", count), name);
+  return text.empty() ? "" : fmt::format(" Layers seen: {}.", text);
 }
 
 std::string described_size(const Script& script) {
@@ -94,10 +125,10 @@ class ScriptedNetwork final : public Model {
   }
 
   std::string describe() const override {
-    return fmt::format(
-        "{}: a TorchScript file, read into a network of {}; {}. Checked against the file on samples of shape {}.{}", script_.path,
-        describe_operations(imported_.network), described_size(script_), to_string(imported_.sample_shape),
-        described_outputs(*this, imported_.sample_shape) + described_notes(script_));
+    return fmt::format("{}: {}, read into a network of {}; {}. Checked against the file on samples of shape {}.{}", script_.path,
+                       script_.kind, describe_operations(imported_.network), described_size(script_),
+                       to_string(imported_.sample_shape),
+                       described_ends(*this, script_, imported_.sample_shape) + described_notes(script_));
   }
 
  private:
@@ -137,8 +168,9 @@ class OpaqueScript final : public Model {
     else if (!capabilities_.double_backward)
       cannot += ", no gradients of gradients";
     if (!capabilities_.float64) cannot += ", no double precision";
-    return fmt::format("{}: a TorchScript file that runs as it is, because {}: {}; {}.{}", script_.path, reason_, cannot,
-                       described_size(script_), described_outputs(*this, script_.traced_shape) + described_notes(script_));
+    return fmt::format(
+        "{}: {} that runs as it is, because {}: {}; {}.{}", script_.path, script_.kind, reason_, cannot, described_size(script_),
+        described_ends(*this, script_, script_.traced_shape) + described_layers(script_) + described_notes(script_));
   }
 
  private:
@@ -149,10 +181,11 @@ class OpaqueScript final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device device) {
+std::unique_ptr<Model> make_model(Script script) {
   const TileThread alone;  // the trials are small: threads would spend their time waiting for each other
-  Script script = torchscript::read_script(path, device);
+  const std::string path = script.path;
   for (const std::string& note : script.notes) log_warning("{}: {}", path, note);
+  if (script.batch && torchscript::takes_any_batch(script)) script.batch.reset();
   auto read = torchscript::import_network(script);
   std::unique_ptr<Model> model;
   if (auto* imported = std::get_if<Imported>(&read)) {
@@ -163,6 +196,14 @@ std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device devi
   }
   model->set_name(path);
   return model;
+}
+
+std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device device) {
+  return make_model(torchscript::read_script(torchscript::Archive::open(path), device));
+}
+
+std::unique_ptr<Model> load_program(program::Program program, at::Device device) {
+  return make_model(torchscript::make_script(std::move(program), device));
 }
 
 }  // namespace holdfast::model

@@ -33,13 +33,29 @@ bool is_none(Value* value) {
   return known && known->isNone();
 }
 
+// Attention has no flag, only a rate.
+bool turn_off_rate(Graph& graph, Node* node) {
+  const auto index = static_cast<std::size_t>(*node->schema().argumentIndexWithName("dropout_p"));
+  const auto value = torch::jit::toIValue(node->input(index));
+  if (!value || !value->isDouble() || value->toDouble() == 0) return false;
+  const torch::jit::WithInsertPoint before(node);
+  node->replaceInput(index, graph.insertConstant(0.0));
+  return true;
+}
+
 bool turn_off_dropout(Graph& graph) {
   bool edited = false;
   visit_nodes(graph.block(), [&](Node* node) {
-    if (is_one_of(node,
-                  {"aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::feature_dropout_", "aten::alpha_dropout",
-                   "aten::alpha_dropout_", "aten::feature_alpha_dropout", "aten::feature_alpha_dropout_"})) {
+    if (is_one_of(node, {"aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::feature_dropout_",
+                         "aten::alpha_dropout", "aten::alpha_dropout_", "aten::feature_alpha_dropout",
+                         "aten::feature_alpha_dropout_", "aten::native_dropout"})) {
       edited = turn_off(graph, node, "train") || edited;
+    } else if (is_one_of(node, {"aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu"})) {
+      const auto rate = torch::jit::toIValue(node->namedInput("dropout"));
+      const bool drops = !rate || !rate->isDouble() || rate->toDouble() != 0;
+      edited = (turn_off(graph, node, "train") && drops) || edited;
+    } else if (is_one_of(node, {"aten::scaled_dot_product_attention"})) {
+      edited = turn_off_rate(graph, node) || edited;
     }
   });
   return edited;
@@ -90,6 +106,7 @@ Node* final_softmax(Graph& graph) {
 
 std::vector<std::string> prepare_for_evaluation(Graph& graph) {
   std::vector<std::string> notes;
+  open_fast_paths(graph);
   if (turn_off_dropout(graph)) notes.push_back("dropout that the file keeps on in evaluation is turned off");
   if (turn_off_batch_statistics(graph)) {
     notes.push_back("batch normalisation that was traced in training mode uses its running statistics");

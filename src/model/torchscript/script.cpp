@@ -13,10 +13,13 @@
 #include <torch/csrc/jit/serialization/import_read.h>
 
 #include "../network/describe.h"
+#include "../program/graph.h"
 #include "archive.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/raw_array.h"
+#include "holdfast/core/tensor.h"
+#include "holdfast/model/derivatives.h"
 #include "holdfast/model/outputs.h"
 #include "refuse.h"
 
@@ -102,21 +105,43 @@ void refuse_other_signatures(const torch::jit::Module& module, const std::string
   }
 }
 
-bool is_constantly_off(const torch::jit::Node* node, const char* flag) {
-  const auto value = torch::jit::toIValue(node->namedInput(flag));
-  return value && value->isBool() && !value->toBool();
+// Operators that may draw (dropout, attention, recurrent layers) do not where their rate is 0 or they do not train.
+bool never_draws(const torch::jit::Node* node) {
+  const auto known = [&](const char* argument) {
+    return node->hasNamedInput(argument) ? torch::jit::toIValue(node->namedInput(argument)) : std::nullopt;
+  };
+  for (const char* flag : {"train", "training"}) {
+    if (const auto value = known(flag); value && value->isBool() && !value->toBool()) return true;
+  }
+  for (const char* rate : {"dropout_p", "dropout", "p"}) {
+    if (const auto value = known(rate); value && value->isScalar() && value->toScalar().toDouble() == 0) return true;
+  }
+  return false;
 }
 
 void refuse_random(torch::jit::Graph& graph, const std::string& path) {
   visit_nodes(graph.block(), [&](torch::jit::Node* node) {
-    // Torch calls the in-place dropout nondeterministic whether it is on or off.
-    const bool dropout = std::string_view(node->kind().toQualString()).find("dropout") != std::string_view::npos;
-    if (node->isNondeterministic() && !(dropout && is_constantly_off(node, "train"))) {
+    if (node->isNondeterministic() && !never_draws(node)) {
       const std::string place = place_of(node);
       input_error("{} draws random numbers in evaluation ({}{}); the same inputs must give the same logits", path,
                   node->kind().toQualString(), place.empty() ? "" : " at " + place);
     }
   });
+}
+
+bool has_recurrent_kernels(torch::jit::Graph& graph) {
+  bool found = false;
+  visit_nodes(graph.block(), [&](torch::jit::Node* node) {
+    const std::string_view name = node->kind().toQualString();
+    found = found || name == "aten::lstm" || name == "aten::gru" || name == "aten::rnn_tanh" || name == "aten::rnn_relu";
+  });
+  return found;
+}
+
+// The graph with kernels that can be differentiated twice, where it differs.
+std::optional<torch::jit::Module> with_second_derivatives(const torch::jit::Module& module) {
+  torch::jit::Module copy = module.clone();
+  return choose_math_attention(*copy.get_method("forward").graph()) ? std::optional(copy) : std::nullopt;
 }
 
 // Tracing stores its example inputs, without data. The loader could restore them, but it then fixes every size in the graph.
@@ -153,6 +178,14 @@ at::ScalarType first_floating_type(const torch::jit::Module& module) {
   return at::kFloat;
 }
 
+at::ScalarType first_floating_type(const program::Program& program) {
+  for (const program::Constant& constant : program.constants) {
+    const at::ScalarType type = to_tensor({constant.array.type, {0}, {}}).scalar_type();
+    if (constant.is_parameter && at::isFloatingType(type)) return type;
+  }
+  return at::kFloat;
+}
+
 // Freezing is made for inference: it drops what only stops gradients.
 bool stops_gradients(const torch::jit::Module& module) {
   const auto graph = module.get_method("forward").graph()->copy();
@@ -185,44 +218,47 @@ at::Tensor as_logits(const at::IValue& result, const Script& script, const at::T
   return logits;
 }
 
-}  // namespace
-
-Script read_script(const std::string& path, at::Device device) {
-  // Calls inside calls are only inlined while the executor may optimise, whatever the caller's thread is set to.
-  const torch::jit::GraphOptimizerEnabledGuard inlines(true);
-  const Archive archive = Archive::open(path);
-  torch::jit::Module module = load_module(archive, device);
-  refuse_other_signatures(module, path);
-  refuse_non_finite(module, path);
-  module.eval();
-
-  const bool freezable = !stops_gradients(module);
-  Script script{.path = path, .module = freezable ? freeze(module, path) : module.clone(), .source = module};
-  script.traced_shape = traced_sample_shape(archive);
-  for (const at::Tensor& parameter : module.parameters()) script.parameters += parameter.numel();
-  script.device = device;
-  script.dtype = first_floating_type(module);
-
+// Everything that is done to a flat graph, wherever it came from.
+void complete(Script& script) {
   const auto graph = script.graph();
-  torch::jit::Inline(*graph);
   script.notes = prepare_for_evaluation(*graph);
   torch::jit::EliminateDeadCode(graph);
-  refuse_random(*graph, path);
+  refuse_random(*graph, script.path);
+  script.is_recurrent = has_recurrent_kernels(*graph);
+  script.twice = with_second_derivatives(script.module);
   script.writes_to_input = torch::jit::AliasDb(graph).hasWriters(graph->inputs().at(1));
   script.keeps_state = reads_attributes(*graph);
-  if (!freezable)
-    script.runs_as_is = "it stops gradients with detach";
-  else if (script.keeps_state)
-    script.runs_as_is = "it writes to its own attributes";
-  return script;
+  if (!script.runs_as_is && script.keeps_state) script.runs_as_is = "it writes to its own attributes";
 }
 
-Script in_double(const Script& script) {
-  Script copy = script;
-  copy.module = script.module.clone();
-  copy.module.to(at::kDouble);
-  copy.dtype = at::kDouble;
-  visit_nodes(copy.graph()->block(), [](torch::jit::Node* node) {
+// A module whose `forward` is the graph; its first input is the module.
+torch::jit::Module module_of(const std::shared_ptr<torch::jit::Graph>& graph) {
+  auto unit = std::make_shared<torch::jit::CompilationUnit>();
+  const auto type = c10::ClassType::create(c10::QualifiedName("__torch__.Program"), unit, /*is_module=*/true);
+  unit->register_type(type);
+  graph->inputs()[0]->setType(type);
+  type->addMethod(unit->create_function(c10::QualifiedName(*type->name(), "forward"), graph));
+  return {unit, type};
+}
+
+// Tensors that the graph makes itself, such as the first state of a recurrent layer, are made in double precision too.
+void make_in_double(torch::jit::Graph& graph) {
+  visit_nodes(graph.block(), [&](torch::jit::Node* node) {
+    const std::string_view name = node->kind().toQualString();
+    if (name != "aten::zeros" && name != "aten::ones" && name != "aten::full" && name != "aten::scalar_tensor") return;
+    const auto index = static_cast<std::size_t>(*node->schema().argumentIndexWithName("dtype"));
+    const auto type = torch::jit::toIValue(node->input(index));
+    if (!type || !type->isInt() || type->toInt() != static_cast<std::int64_t>(at::kFloat)) return;
+    const torch::jit::WithInsertPoint before(node);
+    node->replaceInput(index, graph.insertConstant(static_cast<std::int64_t>(at::kDouble)));
+  });
+}
+
+torch::jit::Module in_double(const torch::jit::Module& module) {
+  torch::jit::Module copy = module.clone();
+  copy.to(at::kDouble);
+  make_in_double(*copy.get_method("forward").graph());
+  visit_nodes(copy.get_method("forward").graph()->block(), [](torch::jit::Node* node) {
     if (node->kind() != torch::jit::prim::Constant || !node->hasAttribute(torch::jit::attr::value) ||
         node->kindOf(torch::jit::attr::value) != torch::jit::AttributeKind::t) {
       return;
@@ -235,6 +271,73 @@ Script in_double(const Script& script) {
   return copy;
 }
 
+// What the file says of its samples: their shape where it is fixed, and how many it takes where that is fixed.
+void read_sizes(Script& script, const program::Input& input) {
+  if (input.sizes.size() < 2) return;
+  script.batch = input.sizes[0];
+  std::vector<std::int64_t> sample;
+  for (std::size_t i = 1; i < input.sizes.size(); ++i) {
+    if (!input.sizes[i]) return;
+    sample.push_back(*input.sizes[i]);
+  }
+  script.traced_shape = sample;
+}
+
+// As many samples at once as the file was made for; the last ones are filled up with copies.
+at::Tensor run_in_parts(const Script& script, const at::Tensor& inputs) {
+  const std::int64_t size = *script.batch, samples = inputs.size(0), parts = (samples + size - 1) / size;
+  const at::Tensor rows = at::arange(parts * size, at::TensorOptions(inputs.device()).dtype(at::kLong)).clamp_max(samples - 1);
+  std::vector<at::Tensor> logits;
+  for (const at::Tensor& part : inputs.index_select(0, rows).split(size)) logits.push_back(run_script(script, part));
+  return at::cat(logits).slice(0, 0, samples);
+}
+
+}  // namespace
+
+Script read_script(const Archive& archive, at::Device device) {
+  // Calls inside calls are only inlined while the executor may optimise, whatever the caller's thread is set to.
+  const torch::jit::GraphOptimizerEnabledGuard inlines(true);
+  const std::string& path = archive.path();
+  torch::jit::Module module = load_module(archive, device);
+  refuse_other_signatures(module, path);
+  refuse_non_finite(module, path);
+  module.eval();
+
+  const bool freezable = !stops_gradients(module);
+  Script script{
+      .path = path, .kind = "a TorchScript file", .module = freezable ? freeze(module, path) : module.clone(), .source = module};
+  script.traced_shape = traced_sample_shape(archive);
+  for (const at::Tensor& parameter : module.parameters()) script.parameters += parameter.numel();
+  script.device = device;
+  script.dtype = first_floating_type(module);
+  if (!freezable) script.runs_as_is = "it stops gradients with detach";
+  torch::jit::Inline(*script.graph());
+  complete(script);
+  return script;
+}
+
+Script make_script(program::Program program, at::Device device) {
+  Script script{.path = program.path, .kind = program.kind};
+  script.device = device;
+  for (const program::Constant& constant : program.constants)
+    script.parameters += constant.is_parameter ? constant.array.count() : 0;
+  script.dtype = first_floating_type(program);
+  if (program.inputs.empty()) input_error("{} takes no tensor; a model here takes one and gives its logits", script.path);
+  read_sizes(script, program.inputs.front());
+  script.source = script.module = module_of(program::make_graph(std::move(program), device));
+  refuse_other_signatures(script.module, script.path);
+  complete(script);
+  return script;
+}
+
+Script in_double(const Script& script) {
+  Script copy = script;
+  copy.module = in_double(script.module);
+  if (script.twice) copy.twice = in_double(*script.twice);
+  copy.dtype = at::kDouble;
+  return copy;
+}
+
 std::string place_of(const torch::jit::Node* node) {
   const auto original = node->sourceRange().findSourceRangeThatGenerated();
   const auto place = (original ? *original : node->sourceRange()).file_line_col();
@@ -243,11 +346,14 @@ std::string place_of(const torch::jit::Node* node) {
 }
 
 at::Tensor run_script(const Script& script, const at::Tensor& inputs) {
+  if (script.batch && inputs.size(0) != *script.batch) return run_in_parts(script, inputs);
   // The profiling executor rewrites a graph after its first calls, so that bytes depend on their order.
   const torch::jit::GraphOptimizerEnabledGuard as_written(false);
   at::IValue result;
+  const WithoutCudnn differentiable(script.is_recurrent && script.device.is_cuda());
   try {
-    torch::jit::Module module = script.keeps_state ? script.module.deepcopy() : script.module;
+    const torch::jit::Module& chosen = script.twice && TwiceDifferentiable::is_on() ? *script.twice : script.module;
+    torch::jit::Module module = script.keeps_state ? chosen.deepcopy() : chosen;
     result = module.forward({script.writes_to_input ? inputs.clone() : inputs});
   } catch (const Error&) {
     throw;

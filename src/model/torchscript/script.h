@@ -1,4 +1,5 @@
-// A TorchScript file made ready: read, in evaluation mode, frozen to one flat graph, and what had to be changed for that.
+// A model file made ready: in evaluation mode, as one flat graph of torch's operators, and what had to be changed for that.
+// TorchScript files are read by torch and frozen; other programs (../program/program.h) are made into such a graph.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,19 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include "../program/program.h"
+#include "archive.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast::model::torchscript {
 
 struct Script {
   std::string path;
-  torch::jit::Module module;       // a frozen copy, constants in place of parameters, where freezing keeps its meaning
-  torch::jit::Module source;       // what was frozen: the interpreter's messages point into its functions
+  std::string kind;           // "a TorchScript file"
+  torch::jit::Module module;  // a frozen copy, constants in place of parameters, where freezing keeps its meaning
+  torch::jit::Module source;  // what was frozen: the interpreter's messages point into its functions
+  std::optional<torch::jit::Module>
+      twice;                       // the same with kernels that can be differentiated twice, where that makes a difference
   std::vector<std::string> notes;  // what was changed in the copy, in sentences
   std::optional<std::vector<std::int64_t>> traced_shape;  // of a sample, when the file was traced and says so
   std::int64_t parameters = 0;                            // elements
@@ -26,18 +32,27 @@ struct Script {
   at::ScalarType dtype = at::kFloat;
   bool writes_to_input = false;           // in-place operations reach the input: it is handed a copy
   bool keeps_state = false;               // the module may write to its own attributes: each call runs on a copy
+  bool is_recurrent = false;              // it has kernels of cuDNN that cannot be differentiated in evaluation mode
   std::optional<std::string> runs_as_is;  // why it cannot be anything but run
+  std::optional<std::int64_t> batch;      // it takes so many samples at once, neither more nor fewer
 
   std::shared_ptr<torch::jit::Graph> graph() const { return module.get_method("forward").graph(); }
 };
 
 // Throws kInput in one sentence.
-Script read_script(const std::string& path, at::Device device);
+Script read_script(const Archive& archive, at::Device device);
+Script make_script(program::Program program, at::Device device);
 
 // Edits a frozen graph so that it does what evaluation mode means and gives logits, and says in sentences what was edited:
 // dropout and batch statistics that were fixed by tracing in training mode are turned off; printing is left out; a softmax at the
 // end, or its logarithm, is cut, because what goes into it are the logits.
 std::vector<std::string> prepare_for_evaluation(torch::jit::Graph& graph);
+
+// Kernels that compute a whole attention or a layer of a transformer and have no derivative become their formulas
+// (attention.cpp). Gives whether there were any, as the next one does.
+bool open_fast_paths(torch::jit::Graph& graph);
+// Attention is computed by torch's math kernel, which can be differentiated twice.
+bool choose_math_attention(torch::jit::Graph& graph);
 
 // The logits, checked to be one tensor [B, classes]. Throws kInput with one sentence for what the script refuses.
 at::Tensor run_script(const Script& script, const at::Tensor& inputs);

@@ -64,9 +64,9 @@ bool Importer::read_structure(const JitNode* node) {
   const Symbol read = symbol(node->input(0));
   if (const auto* tracked = std::get_if<Tracked>(&read.is)) {
     const at::IntArrayRef sizes = shape(tracked->cell->node);
-    if (name == "aten::size" && node->inputs().size() == 1)
+    if ((name == "aten::size" || name == "aten::sym_size") && node->inputs().size() == 1)
       bind(node->output(), {sizes_of(sizes)});
-    else if (name == "aten::size")
+    else if (name == "aten::size" || name == "aten::sym_size")
       bind(node->output(), size_of(sizes, call.integer("dim")));
     else if (name == "aten::dim")
       bind(node->output(), {Known{static_cast<std::int64_t>(sizes.size()), /*from_shape=*/true}});

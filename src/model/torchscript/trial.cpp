@@ -4,6 +4,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/model/derivatives.h"
 #include "import.h"
 
 namespace holdfast::model::torchscript {
@@ -40,9 +41,10 @@ std::optional<std::pair<at::Tensor, at::Tensor>> first_accepted(const Script& sc
   return std::nullopt;
 }
 
-bool has_second_derivatives(const at::Tensor& logits, const at::Tensor& inputs) {
+bool has_second_derivatives(const Script& script, const at::Tensor& inputs) {
   try {
-    const at::Tensor gradient = input_gradient(logits, inputs, /*differentiable=*/true);
+    const TwiceDifferentiable twice;
+    const at::Tensor gradient = input_gradient(run_script(script, inputs), inputs, /*differentiable=*/true);
     if (gradient.requires_grad())
       torch::autograd::grad({gradient.square().sum()}, {inputs}, {}, std::nullopt, false, /*allow_unused=*/true);
     return true;
@@ -89,6 +91,20 @@ std::string difference_from(const Script& script, const Network& network, const 
   return {};
 }
 
+bool takes_any_batch(const Script& script) {
+  if (!script.traced_shape) return false;
+  Script free = script;
+  free.batch.reset();
+  const at::NoGradGuard no_graph;
+  const at::Tensor three = trial_inputs(script, *script.traced_shape).detach();
+  const at::Tensor inputs = *script.batch == 3 ? at::cat({three, three}) : three;
+  try {
+    return largest_difference(run_script(free, inputs), run_script(script, inputs)) <= kTolerance;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 Capabilities tried_capabilities(const Script& script) {
   Capabilities capabilities;
   const at::AutoGradMode with_gradients(true);
@@ -96,7 +112,7 @@ Capabilities tried_capabilities(const Script& script) {
   if (!accepted) return capabilities;
   const auto& [inputs, logits] = *accepted;
   capabilities.gradients = logits.requires_grad();
-  capabilities.double_backward = capabilities.gradients && has_second_derivatives(logits, inputs);
+  capabilities.double_backward = capabilities.gradients && has_second_derivatives(script, inputs);
   capabilities.float64 = runs_in_double(script, inputs, logits);
   return capabilities;
 }

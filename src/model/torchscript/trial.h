@@ -17,6 +17,9 @@ at::Tensor trial_inputs(const Script& script, const std::vector<std::int64_t>& s
 // input gradients are compared.
 std::string difference_from(const Script& script, const Network& network, const at::Tensor& inputs);
 
+// Whether a script that was made for batches of one size takes others too: samples then give what they give in such batches.
+bool takes_any_batch(const Script& script);
+
 // What the script can do as it is. Where no shape of samples goes through, it is taken to have derivatives but no double
 // precision.
 Capabilities tried_capabilities(const Script& script);
