@@ -20,6 +20,7 @@ run build/explain_passes
 run build/explain_memory attribute
 run build/explain_memory pullback
 run .venv/bin/python bench/explain_captum.py
+run .venv/bin/python bench/transformer_passes.py
 run .venv/bin/python bench/stability_quantus.py
 run .venv/bin/python bench/decode_images.py build/decode_images
 run .venv/bin/python bench/metric_rivals.py

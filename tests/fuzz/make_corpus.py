@@ -1,6 +1,6 @@
 """Writes the seeds of the fuzz targets: corpus/<target>/good_* are well formed, bad_* are not.
 
-usage: make_corpus.py            (needs numpy, Pillow and torch; the files it writes are committed)
+usage: make_corpus.py            (needs numpy, onnx, Pillow and torch; the files it writes are committed)
 """
 
 import gzip
@@ -13,6 +13,7 @@ import zipfile
 import zlib
 
 import numpy as np
+import onnx
 import torch
 from PIL import Image
 
@@ -231,16 +232,87 @@ class Layer(torch.nn.Module):
         return self.fc(x) + torch.tensor([1.0, 2.0, 3.0])
 
 
+class Sizes(Layer):
+    def forward(self, x):
+        first, second = x.chunk(2, 1)
+        return super().forward(torch.cat([second, first], 1)).reshape(x.shape[0] * 3, 1).view(-1, 3)
+
+
+def archive(parts):
+    """An archive by zipfile: torch writes a random number into its own."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as out:
+        for name, content in parts.items():
+            out.writestr(zipfile.ZipInfo(name), content)
+    return buffer.getvalue()
+
+
+def make_exported():
+    """A program with symbolic sizes, lists and weights, without what torch notes about where each node came from."""
+    buffer = io.BytesIO()
+    dynamic = ({0: torch.export.Dim("batch")},)
+    torch.export.save(torch.export.export(Sizes(), (torch.ones(3, 6),), dynamic_shapes=dynamic), buffer)
+    with zipfile.ZipFile(buffer) as source:
+        parts = {name: source.read(name) for name in source.namelist() if "sample_inputs" not in name and "serial" not in name}
+    (graph,) = (name for name in parts if "/models/" in name)
+    (config,) = (name for name in parts if name.endswith("weights_config.json"))
+    model = json.loads(parts[graph])
+    for node in model["graph_module"]["graph"]["nodes"]:
+        node["metadata"] = {}
+
+    def changed(change, name=graph):
+        other = json.loads(json.dumps(model if name == graph else json.loads(parts[config])))
+        change(other)
+        return archive({**parts, graph: json.dumps(model), name: json.dumps(other)})
+
+    def first_weight(content):
+        return next(iter(content["config"].values()))
+
+    def first_node(content):
+        return content["graph_module"]["graph"]["nodes"][0]
+
+    truncated("exported", "sizes.pt2", changed(lambda content: None))
+    write("exported", "bad_version.pt2", changed(lambda content: content["schema_version"].update(major=9)))
+    write("exported", "bad_operator.pt2", changed(lambda content: first_node(content).update(target="os.system")))
+    write("exported", "bad_argument.pt2", changed(lambda content: first_node(content)["inputs"][0].update(arg={})))
+    write("exported", "bad_no_graph.pt2", changed(lambda content: content.pop("graph_module")))
+    write("exported", "bad_pickle.pt2", changed(lambda content: first_weight(content).update(use_pickle=True), config))
+    meta = {"sizes": [{"as_int": 1 << 40}, {"as_int": 1 << 40}]}
+    write("exported", "bad_sizes.pt2", changed(lambda content: first_weight(content)["tensor_meta"].update(meta), config))
+    far = {"storage_offset": {"as_int": 1 << 62}}
+    write("exported", "bad_offset.pt2", changed(lambda content: first_weight(content)["tensor_meta"].update(far), config))
+
+
+def make_onnx():
+    def node(kind, inputs, output, **attributes):
+        return onnx.helper.make_node(kind, inputs, [output], **attributes)
+
+    def numbers(name, *values):
+        return onnx.numpy_helper.from_array(np.array(values, np.int64), name)
+
+    def model(nodes):
+        value = onnx.helper.make_tensor_value_info
+        weight = onnx.numpy_helper.from_array(np.ones((3, 6), np.float32), "weight")
+        listed = onnx.helper.make_tensor("bias", onnx.TensorProto.FLOAT, [3], [1, 2, 3])
+        inputs = [value("x", onnx.TensorProto.FLOAT, ["batch", 6])]
+        outputs = [value("y", onnx.TensorProto.FLOAT, ["batch", 3])]
+        graph = onnx.helper.make_graph(nodes, "g", inputs, outputs, [weight, listed, numbers("first", 0), numbers("rest", -1)])
+        opset = [onnx.helper.make_opsetid("", 18)]
+        return onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+
+    sizes = [node("Shape", ["x"], "s"), node("Gather", ["s", "first"], "b"), node("Concat", ["b", "rest"], "shape", axis=0)]
+    layers = [node("Reshape", ["x", "shape"], "flat"), node("Gemm", ["flat", "weight", "bias"], "z", transB=1)]
+    good = model([*sizes, *layers, node("Softmax", ["z"], "y")])
+    truncated("onnx", "gemm.onnx", good)
+    write("onnx", "bad_operator.onnx", model([node("Loop", ["x"], "y")]))
+    write("onnx", "bad_no_output.onnx", model(layers))
+    write("onnx", "bad_attribute.onnx", model([node("Gemm", ["x", "weight"], "y", transB="yes")]))
+    write("onnx", "bad_slice.onnx", model([*sizes, node("Slice", ["s", "rest", "first"], "y")]))
+    write("onnx", "bad_dims.onnx", good.replace(b"\x08\x03\x08\x06", b"\x08\x7f\x08\x7f", 1))
+    write("onnx", "bad_empty.onnx", b"")
+
+
 def make_torchscript():
-    """Archives by zipfile: torch writes a random number into its own."""
-
-    def archive(parts):
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w") as out:
-            for name, content in parts.items():
-                out.writestr(zipfile.ZipInfo(name), content)
-        return buffer.getvalue()
-
     buffer = io.BytesIO()
     torch.jit.save(torch.jit.trace(Layer(), torch.ones(2, 6)), buffer)
     with zipfile.ZipFile(buffer) as source:
@@ -273,3 +345,5 @@ if __name__ == "__main__":
     make_text()
     make_archives()
     make_torchscript()
+    make_exported()
+    make_onnx()
