@@ -84,16 +84,12 @@ std::pair<std::string, std::string> paper_and_part(const std::string& call) {
   return {name.substr(0, slash), name.substr(slash + 1)};
 }
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 // All verdicts of a folder's results, by claim: R2 before R10.
 Json collected_verdicts(const std::string& folder) {
   std::vector<Json> all;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string path = entry.path().string();
-    if (!ends_with(path, ".json") || ends_with(path, ".manifest.json") || entry.path().filename() == "verdicts.json") continue;
+    if (!path.ends_with(".json") || path.ends_with(".manifest.json") || entry.path().filename() == "verdicts.json") continue;
     const Json results = read_json(path);
     for (const Json& verdict : results.at("verdicts")) all.push_back(verdict);
   }

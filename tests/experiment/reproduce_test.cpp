@@ -293,6 +293,8 @@ TEST(OwnExperiment, SaysWhatItDoesNotKnow) {
     EXPECT_FALSE(folder_exists(folder / "run")) << "mistakes are found before any work";
   };
   refused("members = 2", "membres = 2", "membres");
+  for (const char* name : {"../rows", "/rows", "mine/a/rows", "mine/", "mine/verdicts"})
+    refused("mine/rows", name, "cannot name a file; write NAME or GROUP/NAME");
   refused("top_k(k={k})", "top_k(k={kk})", "{kk} is not known here");
   refused("\"SP\"]", "\"SPP\"]", "there is no method 'SPP'");
   refused("like = \"table\"", "like = \"tabel\"", "there is no base or setting 'tabel'");

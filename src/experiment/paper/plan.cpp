@@ -210,9 +210,11 @@ std::vector<Setting> chosen_settings(const std::vector<Setting>& known, const Te
 
 void read_info(const ConfigTable& root, const std::string& citation, MethodInfo& info) {
   info.name = root.text("name", std::nullopt);
-  // It names folders and files of kept results.
-  if (info.name.empty() || info.name.front() == '/' || info.name.find("..") != std::string::npos)
-    usage_error("{}: '{}' cannot name a folder", root.where("name"), info.name);
+  // Kept results lie in GROUP/NAME.json, beside GROUP/verdicts.json.
+  const Texts parts = split(info.name, "/");
+  const auto is_plain = [](const std::string& part) { return !part.empty() && part.front() != '.' && part != "verdicts"; };
+  if (parts.size() > 2 || !std::ranges::all_of(parts, is_plain))
+    usage_error("{}: '{}' cannot name a file; write NAME or GROUP/NAME", root.where("name"), info.name);
   info.summary = root.text("summary", std::nullopt);
   info.citation = root.flag("is_ours", false) ? "" : citation;
   for (const ConfigTable& option : root.tables("option")) info.options.push_back(read_option(option));

@@ -175,6 +175,7 @@ Numbers PaperRun::derived_numbers(const MeasuredRow& row, const TablePlan& table
   const MeasuredTable& whole = measured(table.name);
   const Numbers& from = row.numbers[whole.column(column.from)];
   if (from.is_empty()) return {};
+  const std::string metric = row.setting->fill(paper.call(table.columns[whole.column(column.from)].metric));
   std::vector<double> numbers;
   Numbers samples;
   for (std::size_t i = 0; i < from.cells.size(); ++i) {
@@ -187,7 +188,7 @@ Numbers PaperRun::derived_numbers(const MeasuredRow& row, const TablePlan& table
                       : column.what == "AUC before"        ? cell.auc
                       : column.what == "AUC after"         ? cell.attacked_auc
                       : column.what == "distinct top sets" ? static_cast<double>(cell.metrics.front().distinct_top_sets)
-                      : column.what == "tied"              ? cell.metrics.front().tied
+                      : column.what == "tied"              ? cell.of(metric).tied
                       : column.what == "defined"           ? all - undefined
                       : column.what == "undefined"         ? undefined
                       : column.what == "judged"            ? all - wrong
