@@ -148,6 +148,17 @@ def test_verify_finds_other_weights_and_other_inputs(holdfast, table, tmp_path):
     holdfast.fails("verify", "run", saying="run: net, saliency")
 
 
+def test_verify_reads_every_option_of_the_threat(holdfast, table, tmp_path):
+    options = ['threat.norm="linf"', "threat.box=[-50,50]", "threat.tolerance=1e-6"]
+    holdfast("audit", "audit.toml", *(word for option in options for word in ("--set", option)), "--out", "run")
+    holdfast("verify", "run")
+    arrays = tmp_path / "run" / "arrays" / "0000"
+    np.save(arrays / "perturbed.npy", np.load(arrays / "inputs.npy") + np.float32(1e-3))
+    holdfast.fails("verify", "run", saying=["probability moved by", "the tolerance is 1e-06"])
+    np.save(arrays / "perturbed.npy", np.load(arrays / "inputs.npy") + np.float32(1))
+    holdfast.fails("verify", "run", saying=["moved by", "in linf, epsilon is 0.3"])
+
+
 def test_verify_says_what_it_cannot_recompute(holdfast, table):
     shap = ["--set", 'explainers=["gradient_shap(samples=3)"]']
     holdfast("audit", "audit.toml", *shap, "--out", "run")

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include <fmt/ranges.h>
+
 #include "../samples.h"
 #include "holdfast/core/csv.h"
 #include "holdfast/core/error.h"
@@ -65,6 +67,15 @@ std::unique_ptr<Model> model_of(const std::string& folder, const Json& model, at
   const std::string text = model.at("model"),
                     own = folder + "/models/" + model.at("name").get<std::string>() + "/model.safetensors";
   return load_model(file_exists(own) ? parse_method_call(text).name + ":" + own : text, device);
+}
+
+// How a value of a row's threat is written behind its flag.
+std::string as_flag(const Json& value) {
+  if (value.is_string()) return value;
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> parts;
+  for (const Json& one : value) parts.push_back(one.dump());
+  return fmt::format("{}", fmt::join(parts, ","));
 }
 
 class RunVerifier {
@@ -132,13 +143,11 @@ class RunVerifier {
   void check_threat(const Json& row, const std::string& name, const Model& model, const Samples& samples,
                     const at::Tensor& perturbed) const {
     const Json& asked = row.at("threat");
-    Threat threat{.norm = parse_norm(asked.at("norm")),
-                  .epsilons = {asked.at("epsilon").get<double>()},
-                  .valid = asked.value("valid", false),
-                  .sides = parse_sides(asked.value("sides", "both")),
-                  .negative_weights = samples.layout().kind == Layout::Kind::kGraph && !asked.value("non_negative", false)};
-    if (asked.at("box").is_array()) threat.box = {asked.at("box")[0].get<double>(), asked.at("box")[1].get<double>()};
-    if (asked.contains("tolerance")) threat.tolerance = asked.at("tolerance").get<double>();
+    Threat threat;
+    for_each_option([&](const char* option, auto, const char*) {
+      if (asked.contains(option) && !asked.at(option).is_null()) set_option(threat, option, as_flag(asked.at(option)), option);
+    });
+    threat.negative_weights = samples.layout().kind == Layout::Kind::kGraph && !asked.value("non_negative", false);
     const Samples there = samples.to(at::TensorOptions().device(model.device()).dtype(model.dtype()));
     try {
       attack::verify(model, ThreatModel::make(threat, *samples.schema), there.inputs, perturbed.to(there.inputs.options()),
