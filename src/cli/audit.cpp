@@ -1,14 +1,21 @@
 // holdfast audit: models x explainers x attacks, with a report and gates.
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <memory>
 
+#include <fmt/ranges.h>
+
 #include "command.h"
 #include "common.h"
+#include "holdfast/core/clock.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
 #include "holdfast/experiment/audit_config.h"
+#include "holdfast/experiment/cell.h"
 #include "holdfast/experiment/run_folder.h"
 #include "holdfast/measure/measure.h"
 #include "holdfast/report/html.h"
@@ -22,9 +29,9 @@ struct AuditCommand {
   CommonFlags common;
   SubjectFlags subject;
   AttackFlags attack;
-  std::string config, out, title = "audit";
+  std::string config, out, compare, title = "audit";
   std::vector<std::string> set, gates, measures;
-  bool json = false, restart = false;
+  bool json = false, restart = false, wide = false, plan = false;
   const CLI::App* command = nullptr;
 
   bool given(const std::string& flag) const { return command->count(flag) > 0; }
@@ -36,14 +43,19 @@ std::vector<Gate> parsed(const std::vector<std::string>& texts) {
   return gates;
 }
 
-AuditRequest from_config(const AuditCommand& flags) {
+AuditConfig read_config(const AuditCommand& flags) {
   std::vector<std::string> overrides = flags.set;
   if (flags.given("--seed")) overrides.push_back(fmt::format("seed={}", flags.common.seed));
   AuditConfig config = read_audit_config(Config::load(flags.config, overrides));
   for (const Gate& gate : parsed(flags.gates)) config.gates.push_back(gate);
   std::vector<Trial> trials;
   for (const AuditConfig::DatasetEntry& entry : config.datasets) trials.push_back(entry.trial);
-  check_gates_answered(config.gates, trials);
+  check_gates_answered(config.gates, trials, !flags.compare.empty());
+  return config;
+}
+
+AuditRequest from_config(const AuditCommand& flags) {
+  const AuditConfig config = read_config(flags);
   const at::Device device = flags.common.torch_device();
   check_writable_folder(flags.out);
   const auto datasets = std::make_shared<const std::vector<Dataset>>(load_datasets(config));
@@ -71,15 +83,19 @@ AuditPlan plan_from_flags(const AuditCommand& flags) {
   return plan;
 }
 
-AuditRequest from_flags(const AuditCommand& flags) {
+void check_flags(const AuditCommand& flags) {
   if (flags.subject.model.empty() || flags.subject.inputs.empty())
     usage_error("audit: give a CONFIG.toml, or --model and --inputs");
   if (!flags.given("--epsilon")) usage_error("audit: --epsilon is required without a CONFIG.toml");
   if (flags.given("--set")) usage_error("audit: --set changes a CONFIG.toml, and none is given");
   for (const std::string& call : flags.measures) (void)measures().make(call);
+}
+
+AuditRequest from_flags(const AuditCommand& flags) {
+  check_flags(flags);
   const Trial trial = trial_of(flags);
   AuditRequest request{.gates = parsed(flags.gates), .prepare = [&flags] { return plan_from_flags(flags); }};
-  check_gates_answered(request.gates, {trial});
+  check_gates_answered(request.gates, {trial}, !flags.compare.empty());
   request.identity = identity_of(flags.subject, trial, flags.common, {{"title", flags.title}});
   return request;
 }
@@ -94,15 +110,81 @@ void refuse_flags_beside_config(const AuditCommand& flags) {
   }
 }
 
+// What a cell costs, tried on its first samples: they pay for the whole of a batch, so the time is what it takes at most.
+std::vector<std::string> try_cell(const Cell& cell, const AuditCommand& flags, double& seconds) {
+  constexpr std::int64_t kTried = 2;
+  const std::int64_t count = cell.subject.samples.count(), tried = std::min(kTried, count);
+  Cell few = cell;
+  few.subject.samples = cell.subject.samples.select(at::arange(tried));
+  const auto start = std::chrono::steady_clock::now();
+  const CellResult result = run_cell(*few.attack, few.task({}), flags.common.tiles());
+  const double taken = seconds_since(start) * static_cast<double>(count) / static_cast<double>(tried);
+  std::int64_t evaluations = 0;
+  for (const SampleOutcome& sample : result.samples) evaluations = std::max(evaluations, sample.evaluations);
+  seconds += taken;
+  return {cell.subject.dataset,  cell.subject.model_name,     cell.explainer->name(),
+          cell.attack->name(),   cell.metric->name(),         fmt::format("{:g}", cell.threat.epsilon),
+          std::to_string(count), std::to_string(evaluations), fmt::format("{:.1f}", taken)};
+}
+
+// Checks everything that can be checked and says what it would cost; nothing is written.
+int print_plan(const AuditCommand& flags) {
+  AuditPlan plan;
+  std::int64_t trained_rows = 0;
+  std::vector<std::string> trained;
+  if (flags.config.empty()) {
+    check_flags(flags);
+    check_gates_answered(parsed(flags.gates), {trial_of(flags)}, !flags.compare.empty());
+    plan = plan_from_flags(flags);
+  } else {
+    AuditConfig config = read_config(flags);
+    const std::vector<Dataset> datasets = load_datasets(config);
+    for (const AuditConfig::ModelEntry& entry : config.models) {
+      if (!entry.file.empty()) continue;
+      const Trial& trial = config.datasets[entry.dataset].trial;
+      trained_rows += std::ssize(trial.explainers) * std::ssize(trial.attacks) * std::ssize(trial.metrics) *
+                      std::ssize(trial.threat.epsilons);
+      trained.push_back(entry.name);
+    }
+    std::erase_if(config.models, [](const AuditConfig::ModelEntry& entry) { return entry.file.empty(); });
+    plan = prepare_audit(config, datasets, flags.out, flags.common.tiles(), flags.common.torch_device());
+  }
+  double seconds = 0;
+  std::vector<std::vector<std::string>> rows;
+  for (const AuditModel& model : plan.models) {
+    const AuditData& data = plan.data[model.data];
+    for (const Cell& cell : make_cells({data.name, model.name, model.model, data.samples}, data.trial, plan.seed))
+      rows.push_back(try_cell(cell, flags, seconds));
+  }
+  if (!rows.empty())
+    std::fputs(text_table({"dataset", "model", "explainer", "attack", "metric", "epsilon", "samples", "evaluations a sample",
+                           "seconds at most"},
+                          rows)
+                   .c_str(),
+               stdout);
+  if (!trained.empty())
+    fmt::print("{} would be trained first ({}); {}: their cost is not known before\n", counted(std::ssize(trained), "model"),
+               fmt::join(trained, ", "), counted(trained_rows, "row"));
+  fmt::print("the plan is sound: {}, {:.0f} s of one thread at most; nothing was written\n",
+             counted(std::ssize(rows) + trained_rows, "row"), seconds);
+  return kExitDone;
+}
+
 int run(const AuditCommand& flags, const Outcome& outcome) {
   flags.common.apply();
   if (!flags.config.empty()) refuse_flags_beside_config(flags);
+  if (flags.out.empty() && !flags.plan) usage_error("audit: --out is required (or --plan, which writes nothing)");
+  if (!flags.compare.empty() && !run_is_complete(flags.compare))
+    input_error("--compare {}: this folder holds no finished run", flags.compare);
+  if (flags.plan) return print_plan(flags);
   AuditRequest request = flags.config.empty() ? from_flags(flags) : from_config(flags);
   request.command = outcome.arguments;
+  request.compare = flags.compare;
   const FolderClaim claim = claim_run_folder(flags.out, request.identity, flags.restart);
   const Json results = complete_audit(request, flags.out);
   write_audit_pages(results, flags.out);
-  std::fputs(flags.json ? dump_json(results).c_str() : results_table(results).c_str(), stdout);
+  std::fputs(flags.json ? dump_json(results).c_str() : results_table(results, flags.wide ? 0 : terminal_columns()).c_str(),
+             stdout);
   log_info("report: {}/report.html", flags.out);
   return all_met(results.at("gates")) ? kExitDone : kExitGateNotMet;
 }
@@ -123,11 +205,15 @@ void add_audit(CLI::App& app, Outcome& outcome) {
   command->add_option("--labels", flags->subject.labels, "True classes, .npy [B], for accuracy and AUC");
   command->add_option("--gate", flags->gates, "What must hold, for example 'top_k(k=8)>=0.6'; may be repeated")
       ->allow_extra_args(false);
+  command->add_option("--compare", flags->compare, "Folder of another run, for gates on the difference: 'top_k(k=8).drop<=0.05'");
   command->add_option("--title", flags->title, "Title of the report")->capture_default_str();
-  command->add_option("--out", flags->out, "Run folder; an interrupted run in it goes on")->required();
+  command->add_option("--out", flags->out, "Run folder; an interrupted run in it goes on");
   command->add_option("--set", flags->set, "section.key=value over CONFIG; may be repeated")->allow_extra_args(false);
   command->add_flag("--restart", flags->restart, "Replace another run that --out holds; its files are removed first");
   command->add_flag("--json", flags->json, "Print results.json instead of the table");
+  command->add_flag("--plan", flags->plan,
+                    "Only check everything and say what it would cost, by a trial on two samples of each row");
+  command->add_flag("--wide", flags->wide, "Print every column, also where the terminal is narrower");
   flags->common.add_to(*command);
   flags->command = command;
   command->callback([flags, &outcome] {

@@ -32,6 +32,9 @@ void add_measure(CLI::App& app, Outcome& outcome);
 void add_audit(CLI::App& app, Outcome& outcome);
 void add_reproduce(CLI::App& app, Outcome& outcome);
 void add_report(CLI::App& app, Outcome& outcome);
+void add_leaderboard(CLI::App& app, Outcome& outcome);
+void add_survey(CLI::App& app, Outcome& outcome);
 void add_verify(CLI::App& app, Outcome& outcome);
+void add_completion(CLI::App& app, Outcome& outcome);
 
 }  // namespace holdfast::cli

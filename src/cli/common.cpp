@@ -1,7 +1,11 @@
 #include "common.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <type_traits>
 
@@ -203,6 +207,12 @@ NewFolders prepare_output_file(const std::string& path, const std::vector<std::s
   const std::string folder = std::filesystem::path(path).parent_path().string();
   check_writable_folder(folder);
   return NewFolders(folder);
+}
+
+std::size_t terminal_columns() {
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) return std::strtoul(columns, nullptr, 10);
+  winsize size{};
+  return ::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& example) {

@@ -68,6 +68,9 @@ std::vector<std::string> study_flags();
 // written to, or when the name does not end as one of `endings` (none: any).
 [[nodiscard]] NewFolders prepare_output_file(const std::string& path, const std::vector<std::string>& endings = {});
 
+// Columns of the terminal that standard output goes to: COLUMNS where it is set; 0, which is no limit, for files and pipes.
+std::size_t terminal_columns();
+
 // A subcommand with its summary and an example that runs from the repository's root.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& example);
 

@@ -76,7 +76,10 @@ int run(int argc, char** argv, Outcome& outcome) {
   add_audit(app, outcome);
   add_reproduce(app, outcome);
   add_report(app, outcome);
+  add_leaderboard(app, outcome);
+  add_survey(app, outcome);
   add_verify(app, outcome);
+  add_completion(app, outcome);
   ProcessSandbox sandbox;
   sandbox.add_to(app);
 

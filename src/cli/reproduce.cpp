@@ -1,4 +1,5 @@
 // holdfast reproduce: tables and figures of papers.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -43,6 +44,16 @@ ReproduceOptions options_of(const ReproduceCommand& flags, const std::string& na
   return options;
 }
 
+// A result without a single number would look like one.
+void check_not_empty(const Json& results) {
+  const Json& tables = results.at("tables");
+  if (std::any_of(tables.begin(), tables.end(), [](const Json& table) { return !table.at("rows").empty(); })) return;
+  if (!results.at("figures").empty()) return;
+  std::vector<std::string> notes = results.at("notes");
+  input_error("{}: nothing was measured, because no dataset that it needs is here. {} Get one with: holdfast data fetch NAME",
+              results.at("experiment").get<std::string>(), fmt::join(notes, " "));
+}
+
 void run(const ReproduceCommand& flags) {
   flags.common.apply();
   if (!flags.only.empty() && !flags.results.empty()) usage_error("--results keeps whole experiments: leave --only away");
@@ -58,6 +69,7 @@ void run(const ReproduceCommand& flags) {
       continue;
     }
     any = true;
+    check_not_empty(results);
     write_figure_pictures(options.folder);
     write_report({options.folder}, options.folder + "/report.html");
     if (!flags.results.empty()) keep_results(options.folder, flags.results);

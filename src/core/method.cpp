@@ -308,7 +308,24 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
   return best;
 }
 
+// What people type for names that are too far away for a slip of the finger.
+constexpr std::pair<std::string_view, std::string_view> kAliases[] = {{"ig", "integrated_gradients"},
+                                                                      {"shap", "gradient_shap"},
+                                                                      {"gradient", "saliency"},
+                                                                      {"grad", "saliency"},
+                                                                      {"smoothgrad", "smooth_grad"},
+                                                                      {"ixg", "input_x_gradient"},
+                                                                      {"topk", "top_k"},
+                                                                      {"--eps", "--epsilon"},
+                                                                      {"eps", "epsilon"},
+                                                                      {"--output", "--out"},
+                                                                      {"-o", "--out"}};
+
 std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
+  for (const auto& [alias, name] : kAliases) {
+    if (word == alias && std::find(known.begin(), known.end(), name) != known.end())
+      return fmt::format(" (did you mean '{}'?)", name);
+  }
   const std::string near = nearest(word, known);
   if (!near.empty()) return fmt::format(" (did you mean '{}'?)", near);
   if (known.empty()) return "";

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "holdfast/core/error.h"
 
 namespace holdfast::report {
@@ -33,6 +35,16 @@ RawArray slice_of(const RawArray& array, std::int64_t sample) {
   const auto start = array.bytes.begin() + static_cast<std::ptrdiff_t>(size * static_cast<std::size_t>(sample));
   slice.bytes.assign(start, start + static_cast<std::ptrdiff_t>(size));
   return slice;
+}
+
+std::string value_text(const Schema& schema, std::int64_t feature, double value) {
+  const auto at = static_cast<std::size_t>(feature);
+  if (at < schema.features.size() && schema.features[at].original) {
+    const Feature& known = schema.features[at];
+    const double share = (value - known.low) / (known.high - known.low);
+    value = known.original->first + share * (known.original->second - known.original->first);
+  }
+  return fmt::format("{:.4g}", value);
 }
 
 }  // namespace holdfast::report

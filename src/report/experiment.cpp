@@ -1,17 +1,20 @@
 #include "holdfast/report/experiment.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "holdfast/core/csv.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
-#include "holdfast/core/words.h"
 #include "holdfast/report/text_table.h"
+#include "kept_results.h"
 
 namespace holdfast::report {
 namespace {
@@ -100,17 +103,6 @@ std::string judgement(const Json& verdict, const std::string& scale) {
   return verdict.at("verdict").get<std::string>() + (scale == "quick" ? " (quick: means little)" : "");
 }
 
-TextTable verdict_table(const Json& verdicts) {
-  TextTable table{.header = {"claim", "it says", "verdict", "number", "seeds", "experiment"}, .rows = {}};
-  for (const Json& verdict : verdicts) {
-    table.rows.push_back(
-        {verdict.at("claim"), verdict.at("says"), judgement(verdict, verdict.at("scale")), with_interval(verdict, "number"),
-         std::to_string(verdict.at("seeds").get<int>()),
-         fmt::format("{} ({})", verdict.at("experiment").get<std::string>(), verdict.at("scale").get<std::string>())});
-  }
-  return table;
-}
-
 // A bar would end the cell.
 std::string escaped(const std::string& cell) {
   std::string result;
@@ -131,56 +123,46 @@ std::string markdown(const TextTable& table) {
   return text;
 }
 
-// The verdicts at a glance, then what decides each.
-std::string verdicts_markdown(const Json& verdicts) {
-  std::string text = "## Verdicts\n\n" + markdown(verdict_table(verdicts)) + "\nWhat decides each:\n\n";
-  for (const Json& verdict : verdicts) {
-    text += fmt::format("- **{}**, {}. {}\n", verdict.at("claim").get<std::string>(), verdict.at("experiment").get<std::string>(),
-                        verdict.at("why").get<std::string>());
-  }
-  return text + "\n";
+std::string capitalised(std::string text) {
+  if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
 }
 
-// "dataset mnist, epsilon 0.3, training (steps 4000, batch size 10)"
-std::string in_words(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
-  if (!value.is_structured()) return value.dump();
-  std::vector<std::string> parts;
-  for (const auto& [name, part] : value.items()) {
-    const std::string words = part.is_object() ? fmt::format("({})", in_words(part)) : in_words(part);
-    parts.push_back(value.is_array() ? words : fmt::format("{} {}", name, words));
+// What the number is: the first sentence of the evidence, to a semicolon or a stop outside of parentheses. What the ends of a
+// share's range are, is said once on the page.
+std::string first_sentence(const std::string& why) {
+  constexpr std::string_view kPrefix = "Number: ";
+  std::string text = why;
+  if (const std::size_t at = text.find(kPrefix); at != std::string::npos) text.erase(0, at + kPrefix.size());
+  for (const char* range : {", from the share ", ", from those "}) text = text.substr(0, text.find(range));
+  int depth = 0;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    depth += text[i] == '(' || text[i] == '[' ? 1 : text[i] == ')' || text[i] == ']' ? -1 : 0;
+    if (depth == 0 && (text[i] == ';' || text[i] == '.' || text[i] == ':') && text[i + 1] == ' ') return text.substr(0, i);
   }
-  return fmt::format("{}", fmt::join(parts, ", "));
+  if (text.ends_with('.')) text.pop_back();
+  return text;
 }
 
-constexpr std::size_t kMostRows = 500;  // of a table on a page that is read
+// One sentence of verdict and one of evidence.
+std::string verdict_markdown(const Json& verdict) {
+  const std::string experiment = verdict.at("experiment"), scale = verdict.at("scale");
+  std::string text = fmt::format("**{}.** The claim: {}. **{}.**", verdict.at("claim").get<std::string>(),
+                                 verdict.at("says").get<std::string>(), capitalised(judgement(verdict, scale)));
+  const std::string evidence = first_sentence(verdict.at("why"));
+  text += verdict.at("number").is_number() ? fmt::format(" Evidence: {}, {}", with_interval(verdict, "number"), evidence)
+                                           : " Evidence: " + evidence;
+  const int seeds = verdict.at("seeds");
+  return fmt::format("{} (`{}`, {} scale{}).\n\n", text, experiment, scale, seeds > 0 ? fmt::format(", {} seeds", seeds) : "");
+}
 
-std::string experiment_markdown(const Json& results, const Json& manifest) {
-  std::string text =
-      fmt::format("## {}: {}\n\n", results.at("experiment").get<std::string>(), results.at("title").get<std::string>());
-  text += fmt::format("`{}`; {}.", fmt::join(manifest.at("command").get<std::vector<std::string>>(), " "),
-                      manifest.at("started").get<std::string>().substr(0, 10));
-  for (const Json& work : manifest.at("work")) {
-    text += fmt::format(" {} and {}, {:.0f} s of one thread, on {}.", counted(work.at("networks").get<int>(), "network"),
-                        counted(work.at("cells").get<int>(), "cell"), work.at("seconds").get<double>(),
-                        work.at("on").get<std::string>());
-  }
-  text += "\n\n";
-  for (const auto& [name, value] : results.at("settings").items()) text += fmt::format("- {}: {}\n", name, in_words(value));
-  for (const Json& table : results.at("tables")) {
-    const std::size_t rows = table.at("rows").size();
-    text +=
-        fmt::format("\n**{}.** {}\n\n{}", table.at("name").get<std::string>(), table.at("caption").get<std::string>(),
-                    rows > kMostRows ? fmt::format("{} rows, in the experiment's JSON file.\n", rows) : markdown(flatten(table)));
-  }
-  for (const Json& figure : results.at("figures")) {
-    text += fmt::format("\n**{}** (drawn in the run's report.html). {}\n", figure.at("name").get<std::string>(),
-                        figure.at("caption").get<std::string>());
-  }
-  if (!results.at("notes").empty()) text += "\nNotes:\n";
-  for (const Json& note : results.at("notes")) text += "- " + note.get<std::string>() + "\n";
-  return text + "\n";
+// Where the numbers are: an experiment and its tables in a line.
+std::vector<std::string> experiment_line(const Json& results) {
+  std::vector<std::string> tables;
+  for (const Json& table : results.at("tables"))
+    tables.push_back(fmt::format("{} ({})", table.at("name").get<std::string>(), table.at("rows").size()));
+  return {"`" + results.at("experiment").get<std::string>() + "`", results.at("title"), results.at("scale"),
+          fmt::format("{}", fmt::join(tables, ", "))};
 }
 
 // Tables first, then figures, then the rest.
@@ -220,26 +202,61 @@ std::string experiment_text(const Json& results) {
   return text;
 }
 
+std::vector<std::string> kept_experiments(const std::string& folder) {
+  return result_files(folder);
+}
+
+std::string folder_name(const std::string& folder) {
+  const std::filesystem::path plain = std::filesystem::path(folder).lexically_normal();
+  return (plain.has_filename() ? plain : plain.parent_path()).filename().string();
+}
+
 std::string results_markdown(const std::string& folder) {
   const std::vector<std::string> names = result_files(folder);
-  const std::filesystem::path plain = std::filesystem::path(folder).lexically_normal();
-  const std::string paper = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
+  const std::string paper = folder_name(folder);
   std::string text = fmt::format(
-      "# {0}: claims and results\n\nThis page is made from `results/{0}` by `holdfast report results/{0} --out docs/{0}.md`; do "
-      "not edit "
-      "it.\nIntervals are 95 %: over seeds where a row has several trained networks, else over the samples of one network. "
-      "\"paper\" is the published number.\nWhere a verdict's number is a share of cases, its range goes from those that surely "
-      "speak for the claim to those that do not surely speak against it: [how verdicts are judged](reproduce.md).\n\n",
+      "# {0}: what became of the paper's claims\n\n"
+      "`holdfast report results/{0} --out docs/{0}.md` makes this page from `results/{0}`. Do not edit it.\n\n"
+      "Each claim has one sentence of verdict and one of evidence. The evidence is one number with its 95 % interval, over "
+      "trained "
+      "networks (seeds) where there are several, else over samples. If the number is a share of cases, the interval goes from "
+      "the "
+      "cases that surely speak for the claim to those that do not surely speak against it. "
+      "[How verdicts are judged](reproduce.md) has the rules.\n\n"
+      "All tables, charts with the paper's own numbers, the whole evidence and CSV files are on the site that this command "
+      "makes:\n\n    holdfast report results/r2et results/lens --out site\n\n## Claims\n\n",
       paper);
   try {
-    text += verdicts_markdown(read_json(folder + "/verdicts.json"));
-    for (const std::string& name : names) {
-      text += experiment_markdown(read_json(folder + "/" + name + ".json"), read_json(folder + "/" + name + ".manifest.json"));
-    }
+    for (const Json& verdict : read_json(folder + "/verdicts.json")) text += verdict_markdown(verdict);
+    TextTable experiments{.header = {"experiment", "what it shows", "scale", "tables (rows)"}, .rows = {}};
+    for (const std::string& name : names) experiments.rows.push_back(experiment_line(read_json(folder + "/" + name + ".json")));
+    text += "## Experiments\n\n" + markdown(experiments);
   } catch (const Json::exception& error) {
     input_error("{}: a file is not of an experiment of this version: {}", folder, error.what());
   }
-  text.pop_back();
+  return text;
+}
+
+std::string table_csv(const Json& table) {
+  std::vector<std::string> header = table.at("keys");
+  const std::vector<std::string> columns = table.at("columns");
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    for (const char* part : {"", " low", " high", " n"}) header.push_back(columns[i] + part);
+    for (const auto& [level, head] : kLevels)
+      if (column_has(table, i, level)) header.push_back(columns[i] + " " + head);
+  }
+  std::string text = format_csv_row(header);
+  const auto exact = [](const Json& value) { return value.is_number() ? value.dump() : std::string(); };
+  for (const Json& row : table.at("rows")) {
+    std::vector<std::string> cells = row.at("keys");
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const Json& value = row.at("values")[i];
+      for (const char* part : {"value", "low", "high", "n"}) cells.push_back(exact(value.value(part, Json())));
+      for (const auto& [level, head] : kLevels)
+        if (column_has(table, i, level)) cells.push_back(exact(value.value(level, Json())));
+    }
+    text += format_csv_row(cells);
+  }
   return text;
 }
 

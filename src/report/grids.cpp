@@ -17,10 +17,15 @@ struct MapCanvas {
     width = graph ? layout.length : layout.width;
   }
 
+  // Sides of a pair lie beside each other, with white between them.
   Image blank(Colour colour) const {
-    Image image{.height = side_height * layout_.sides, .width = width, .channels = 3, .pixels = {}};
-    image.pixels.resize(static_cast<std::size_t>(3 * image.height * image.width));
-    for (std::size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = colour[i % 3];
+    Image image{.height = side_height, .width = full_width(), .channels = 3, .pixels = {}};
+    image.pixels.resize(static_cast<std::size_t>(3 * image.height * image.width), 255);
+    for (std::int64_t side = 0; side < layout_.sides; ++side) {
+      for (std::int64_t row = 0; row < side_height; ++row) {
+        for (std::int64_t column = 0; column < width; ++column) dot(image, side, row, column, colour);
+      }
+    }
     return image;
   }
 
@@ -40,8 +45,10 @@ struct MapCanvas {
   std::int64_t side_height = 0, width = 0;
 
  private:
+  std::int64_t gap() const { return std::max<std::int64_t>(1, width / 16); }
+  std::int64_t full_width() const { return layout_.sides * (width + gap()) - gap(); }
   void dot(Image& image, std::int64_t side, std::int64_t row, std::int64_t column, Colour colour) const {
-    const std::int64_t at = 3 * ((side * side_height + row) * width + column);
+    const std::int64_t at = 3 * (row * full_width() + side * (width + gap()) + column);
     std::copy(colour.begin(), colour.end(), image.pixels.begin() + at);
   }
 
@@ -72,7 +79,8 @@ double largest(std::span<const double> values) {
   return result > 0 ? result : 1;
 }
 
-// The 99.5th percentile of magnitudes, of maps large enough for one; the largest where that is 0.
+}  // namespace
+
 double full_colour(std::span<const double> values) {
   constexpr std::size_t kEnough = 1000;
   if (values.size() < kEnough) return largest(values);
@@ -82,6 +90,8 @@ double full_colour(std::span<const double> values) {
   std::nth_element(sizes.begin(), place, sizes.end());
   return *place > 0 ? *place : largest(values);
 }
+
+namespace {
 
 // A feature's value as it is shown: the root of its share of the largest, with its sign.
 double shown(const FoldedMap& map, std::int64_t feature) {
@@ -106,7 +116,7 @@ bool contains(std::span<const std::int64_t> set, std::int64_t value) {
 }  // namespace
 
 bool is_drawable(const Layout& layout) {
-  return layout.kind != Layout::Kind::kVector;
+  return layout.kind == Layout::Kind::kGrid || layout.kind == Layout::Kind::kGraph;
 }
 
 Image draw_input(const Layout& layout, std::span<const double> input) {
@@ -122,11 +132,30 @@ Image draw_input(const Layout& layout, std::span<const double> input) {
   return image;
 }
 
-Image draw_heat(const Layout& layout, std::span<const double> folded) {
+Image draw_nudge(const Layout& layout, std::span<const double> change) {
+  HOLDFAST_CHECK(is_drawable(layout));
+  const MapCanvas canvas(layout);
+  Image image = canvas.blank(diverging(0));
+  const double scale = largest(change);
+  std::vector<double> shown(change.begin(), change.end());
+  if (layout.kind == Layout::Kind::kGrid && layout.channels >= 3) {
+    for (double& value : shown) value = 0.5 + 0.5 * value / scale;
+    for (std::int64_t feature = 0; feature < layout.features(); ++feature)
+      canvas.paint(image, feature, input_colour(layout, shown, feature));
+    return image;
+  }
+  const auto area = layout.side_features();
+  for (std::int64_t feature = 0; feature < layout.features(); ++feature) {
+    const std::int64_t at = feature / area * layout.channels * area + feature % area;
+    canvas.paint(image, feature, diverging(shown[static_cast<std::size_t>(at)] / scale));
+  }
+  return image;
+}
+
+Image draw_heat(const Layout& layout, std::span<const double> folded, double scale) {
   HOLDFAST_CHECK(is_drawable(layout));
   const MapCanvas canvas(layout);
   Image image = canvas.blank(sequential(0));
-  const double scale = largest(folded);
   for (std::int64_t feature = 0; feature < layout.features(); ++feature) {
     canvas.paint(image, feature, sequential(std::sqrt(folded[static_cast<std::size_t>(feature)] / scale)));
   }

@@ -1,4 +1,4 @@
-// Samples and maps as small pictures, one dot a pixel (or an edge of a graph); sides of a pair below each other.
+// Samples and maps as small pictures, one dot a pixel (or an edge of a graph); sides of a pair beside each other.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,12 @@ bool is_drawable(const Layout& layout);
 
 // The input as it looks: grey or colour; a graph is its adjacency, scaled to its largest magnitude.
 Image draw_input(const Layout& layout, std::span<const double> input);
-// Folded magnitudes, scaled to the largest.
-Image draw_heat(const Layout& layout, std::span<const double> folded);
+// What was added to an input, scaled to its largest magnitude: colours around grey, or blue to red for one channel.
+Image draw_nudge(const Layout& layout, std::span<const double> change);
+// Folded magnitudes; `scale` and more have the full colour.
+Image draw_heat(const Layout& layout, std::span<const double> folded, double scale);
+// The 99.5th percentile of magnitudes, of maps large enough for one; the largest where that is 0, and 1 where all are.
+double full_colour(std::span<const double> values);
 
 // A folded map, with its signs or without.
 struct FoldedMap {

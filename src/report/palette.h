@@ -13,9 +13,10 @@ Colour sequential(double share);
 // -1 blue, 0 white, +1 red: signed maps.
 Colour diverging(double share);
 
-inline constexpr Colour kKept{47, 158, 100};
-inline constexpr Colour kLost{214, 69, 61};
-inline constexpr Colour kNew{31, 111, 235};
+// As in web/src/style.css: told apart by people with any kind of colour blindness (web/test).
+inline constexpr Colour kKept{0, 158, 115};
+inline constexpr Colour kLost{196, 71, 10};
+inline constexpr Colour kNew{0, 114, 178};
 inline constexpr Colour kMarked{255, 196, 0};
 
 }  // namespace holdfast::report

@@ -68,16 +68,9 @@ Image draw_grid(std::span<const double> input, std::span<const double> map, cons
   return canvas.image();
 }
 
-// "age: 39", in the units from before the encoding where the schema knows them.
 std::string labelled(const Schema& schema, std::span<const double> input, std::int64_t feature) {
-  const auto at = static_cast<std::size_t>(feature);
-  double value = input[at];
-  if (at < schema.features.size() && schema.features[at].original) {
-    const Feature& known = schema.features[at];
-    const double share = (value - known.low) / (known.high - known.low);
-    value = known.original->first + share * (known.original->second - known.original->first);
-  }
-  return fmt::format("{}: {:.4g}", schema.feature_name(feature), value);
+  return fmt::format("{}: {}", schema.feature_name(feature),
+                     value_text(schema, feature, input[static_cast<std::size_t>(feature)]));
 }
 
 // The features with the largest magnitude, the longest bar first. Signed maps go both ways from an axis, in the colours of heat

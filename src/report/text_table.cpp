@@ -103,6 +103,43 @@ std::string text_table(const std::vector<std::string>& header, const std::vector
   return text;
 }
 
+bool is_worse(const Json& row, const Json& other) {
+  if (!row.at("mean").is_number()) return false;
+  if (!other.at("mean").is_number()) return true;
+  const double mine = row.at("mean"), theirs = other.at("mean");
+  return row.value("direction", "higher") == "higher" ? mine < theirs : mine > theirs;
+}
+
+std::string fitted_table(std::vector<TableColumn> columns, std::size_t width) {
+  const auto wide = [](const TableColumn& column) {
+    std::size_t most = characters(column.name);
+    for (const std::string& cell : column.cells) most = std::max(most, characters(cell));
+    return most + 2;
+  };
+  const auto total = [&] {
+    std::size_t sum = 0;
+    for (const TableColumn& column : columns) sum += wide(column);
+    return sum < 2 ? 0 : sum - 2;
+  };
+  std::vector<std::string> dropped;
+  while (width > 0 && total() > width) {
+    const auto first =
+        std::max_element(columns.begin(), columns.end(), [](const auto& a, const auto& b) { return a.drop < b.drop; });
+    if (first->drop == 0) break;
+    dropped.push_back(first->name);
+    columns.erase(first);
+  }
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows(columns.empty() ? 0 : columns.front().cells.size());
+  for (const TableColumn& column : columns) {
+    header.push_back(column.name);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(column.cells[i]);
+  }
+  std::string text = text_table(header, rows);
+  if (!dropped.empty()) text += fmt::format("left out for the width: {}; --wide shows all\n", fmt::join(dropped, ", "));
+  return text;
+}
+
 namespace {
 
 // Measures have no fixed scale: four significant digits.
@@ -132,7 +169,16 @@ std::string measures_table(const Json& results) {
 // Of many comparisons the surest are shown; results.json has all.
 constexpr std::size_t kComparisonsShown = 20;
 
-std::string comparisons_table(const Json& results) {
+// A column that tells rows apart is never left out.
+void keep_what_differs(std::vector<TableColumn>& columns, const std::vector<std::string>& names) {
+  for (TableColumn& column : columns) {
+    if (std::find(names.begin(), names.end(), column.name) == names.end()) continue;
+    if (std::any_of(column.cells.begin(), column.cells.end(), [&](const auto& cell) { return cell != column.cells.front(); }))
+      column.drop = 0;
+  }
+}
+
+std::string comparisons_table(const Json& results, std::size_t width) {
   const Json comparisons = results.value("comparisons", Json::array());
   if (comparisons.empty()) return "";
   std::vector<const Json*> order;
@@ -143,19 +189,28 @@ std::string comparisons_table(const Json& results) {
     });
     order.resize(kComparisonsShown);
   }
-  std::vector<std::vector<std::string>> rows;
+  std::vector<TableColumn> columns{{"dataset", {}, 5}, {"models"}, {"explainer", {}, 4},  {"attack"},
+                                   {"epsilon", {}, 3}, {"metric"}, {"difference [95 %]"}, {"p", {}, 6},
+                                   {"p, Holm"}};
   for (const Json* comparison : order) {
     const Json& models = comparison->at("models");
     const bool attacked = comparison->contains("metric");
-    rows.push_back({comparison->at("dataset"), models.at(0).get<std::string>() + " - " + models.at(1).get<std::string>(),
-                    attacked ? comparison->at("attack") : comparison->at("explainer"),
-                    comparison->at(attacked ? "metric" : "measure"), significant_interval(comparison->at("difference")),
-                    significant(*comparison, "p_value"), significant(*comparison, "corrected")});
+    const std::string epsilon = comparison->contains("epsilon") ? significant(*comparison, "epsilon") : "-";
+    const std::vector<std::string> cells{comparison->at("dataset"),
+                                         models.at(0).get<std::string>() + " - " + models.at(1).get<std::string>(),
+                                         comparison->at("explainer"),
+                                         attacked ? comparison->at("attack").get<std::string>() : "-",
+                                         epsilon,
+                                         comparison->at(attacked ? "metric" : "measure"),
+                                         significant_interval(comparison->at("difference")),
+                                         significant(*comparison, "p_value"),
+                                         significant(*comparison, "corrected")};
+    for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
+  keep_what_differs(columns, {"dataset", "explainer", "epsilon"});
   const std::string shown =
-      rows.size() < comparisons.size() ? fmt::format("the {} surest of {}", rows.size(), comparisons.size()) : "same samples";
-  return fmt::format("\nmodels compared, {}\n{}", shown,
-                     text_table({"dataset", "models", "attack", "metric", "difference [95 %]", "p", "p, Holm"}, rows));
+      order.size() < comparisons.size() ? fmt::format("the {} surest of {}", order.size(), comparisons.size()) : "same samples";
+  return fmt::format("\nmodels compared, {}\n{}", shown, fitted_table(columns, width));
 }
 
 bool has_components(const Json& row) {
@@ -178,48 +233,106 @@ bool has_sets(const Json& row) {
   return row.value("distinct_top_sets", 0) > 0;
 }
 
-// What was attacked. Columns that say nothing about these rows are left out.
-std::string rows_table(const Json& results) {
+// What was attacked. Columns that say nothing about these rows are left out; where there is no room, those with the largest
+// number go first.
+std::string rows_table(const Json& results, std::size_t width) {
   const auto any = [&](const auto& has) { return std::any_of(results.begin(), results.end(), has); };
-  const bool classes = any([](const Json& row) { return number(row, "between_same_class") != "-"; });
-  const bool sets = any(has_sets);
-  const bool effective = any([](const Json& row) { return number(row, "effective_sets") != "-"; });
-  const bool own = any([](const Json& row) { return number(row, "own_advantage") != "-"; });
-  const bool judged = any([](const Json& row) { return row.value("robust_and_specific", Json()).is_string(); });
-  const bool random = any([](const Json& row) { return row.value("random", Json()).is_object(); });
-  const bool several = has_several_epsilons(results);
-  std::vector<std::string> header{"dataset", "model", "explainer", "attack", "metric"};
-  if (several) header.emplace_back("epsilon");
-  header.emplace_back("value [95 %]");
-  if (random) header.emplace_back("random");
-  header.insert(header.end(), {"chance", "between"});
-  if (classes) header.emplace_back("same class");
-  header.insert(header.end(), {"adjusted", "specific", "lift"});
-  if (effective) header.emplace_back("effective sets");
-  if (own) header.emplace_back("own advantage");
-  if (judged) header.emplace_back("robust and specific");
-  if (sets) header.insert(header.end(), {"top sets", "tied"});
-  header.emplace_back("flips");
-  std::vector<std::vector<std::string>> rows;
-  for (const Json& row : results) {
+  const auto known = [&](const char* key) { return any([&](const Json& row) { return number(row, key) != "-"; }); };
+  std::vector<TableColumn> columns;
+  const auto add = [&](const char* name, int drop, const auto& cell) {
+    TableColumn column{name, {}, drop};
+    for (const Json& row : results) column.cells.push_back(cell(row));
+    columns.push_back(std::move(column));
+  };
+  const auto name_of = [](const char* key) { return [key](const Json& row) { return row.at(key).get<std::string>(); }; };
+  const auto number_of = [](const char* key, int digits = 3) {
+    return [key, digits](const Json& row) { return number(row, key, digits); };
+  };
+  add("dataset", 16, name_of("dataset"));
+  add("model", 0, name_of("model"));
+  add("explainer", 15, name_of("explainer"));
+  add("attack", 0, name_of("attack"));
+  add("metric", 14, name_of("metric"));
+  if (has_several_epsilons(results))
+    add("epsilon", 0, [](const Json& row) { return fmt::format("{:g}", row.at("threat").at("epsilon").get<double>()); });
+  add("value [95 %]", 0, interval);
+  if (any([](const Json& row) { return row.value("random", Json()).is_object(); }))
+    add("random", 8, [](const Json& row) { return row.at("random").is_object() ? number(row.at("random"), "mean") : "-"; });
+  add("chance", 6, [](const Json& row) {
     const std::string chance = number(row, "chance");
-    std::vector<std::string> cells{row.at("dataset"), row.at("model"), row.at("explainer"), row.at("attack"), row.at("metric")};
-    if (several) cells.push_back(fmt::format("{:g}", row.at("threat").at("epsilon").get<double>()));
-    cells.push_back(interval(row));
-    if (random) cells.push_back(row.at("random").is_object() ? number(row.at("random"), "mean") : "-");
-    cells.push_back(chance != "-" && !row.value("chance_is_exact", true) ? "~" + chance : chance);
-    cells.push_back(number(row, "between"));
-    if (classes) cells.push_back(number(row, "between_same_class"));
-    cells.insert(cells.end(), {number(row, "adjusted"), number(row, "specific"), number(row, "lift")});
-    if (effective) cells.push_back(number(row, "effective_sets", 1));
-    if (own) cells.push_back(number(row, "own_advantage"));
-    if (judged) cells.push_back(row.value("robust_and_specific", Json()).is_string() ? row.at("robust_and_specific") : "-");
-    if (sets) cells.push_back(has_sets(row) ? number(row, "distinct_top_sets", 0) : "-");
-    if (sets) cells.push_back(has_sets(row) ? tied_cell(row.at("tied_share"), row.value("tied_perturbed", 0.0)) : "-");
-    cells.push_back(row.contains("flips") ? fmt::format("{:.0f} %", 100 * row.at("flips").at("share").get<double>()) : "-");
-    rows.push_back(std::move(cells));
+    return chance != "-" && !row.value("chance_is_exact", true) ? "~" + chance : chance;
+  });
+  add("between", 1, number_of("between"));
+  if (known("between_same_class")) add("same class", 10, number_of("between_same_class"));
+  add("adjusted", 9, number_of("adjusted"));
+  add("specific", 7, number_of("specific"));
+  add("lift", 3, number_of("lift"));
+  if (known("effective_sets")) add("effective sets", 4, number_of("effective_sets", 1));
+  if (known("own_advantage")) add("own advantage", 5, number_of("own_advantage"));
+  if (any([](const Json& row) { return row.value("robust_and_specific", Json()).is_string(); }))
+    add("robust and specific", 2, [](const Json& row) {
+      const Json judged = row.value("robust_and_specific", Json());
+      return judged.is_string() ? judged.get<std::string>() : "-";
+    });
+  if (any(has_sets)) {
+    add("top sets", 13, [](const Json& row) { return has_sets(row) ? number(row, "distinct_top_sets", 0) : "-"; });
+    add("tied", 11,
+        [](const Json& row) { return has_sets(row) ? tied_cell(row.at("tied_share"), row.value("tied_perturbed", 0.0)) : "-"; });
   }
-  return text_table(header, rows);
+  add("flips", 12, [](const Json& row) {
+    return row.contains("flips") ? fmt::format("{:.0f} %", 100 * row.at("flips").at("share").get<double>()) : "-";
+  });
+  keep_what_differs(columns, {"dataset", "explainer", "metric"});
+  return fitted_table(columns, width);
+}
+
+// k of "top_k(k=8)", of the metrics that count features; else 0.
+int counted_top(const std::string& metric) {
+  const std::size_t at = metric.find("k=");
+  const bool counts = metric.starts_with("top_k") || metric.starts_with("lens_precision") || metric.starts_with("lens_recall");
+  return counts && at != std::string::npos ? std::stoi(metric.substr(at + 2)) : 0;
+}
+
+// "plain MLP keeps 2.1 of its top 8 features under gauntlet (saliency, l2 <= 0.5); two different inputs share 5.1".
+std::string verdict_sentence(const Json& row) {
+  const std::string metric = row.at("metric");
+  const int k = counted_top(metric);
+  const auto times = [&](const char* key) { return fixed(k * row.at(key).get<double>(), 1); };
+  const bool between = row.value("between", Json()).is_number();
+  const std::string under =
+      fmt::format("under {} ({}, {} <= {:g})", row.at("attack").get<std::string>(), row.at("explainer").get<std::string>(),
+                  row.at("threat").at("norm").get<std::string>(), row.at("threat").at("epsilon").get<double>());
+  const std::string model = row.at("model");
+  if (!row.at("mean").is_number()) return fmt::format("{}: {} is not defined {}", model, metric, under);
+  if (k == 0)
+    return fmt::format("{}: {} is {} {}{}", model, metric, number(row, "mean"), under,
+                       between ? fmt::format("; two different inputs have {}", number(row, "between")) : "");
+  return fmt::format("{} keeps {} of its top {} features {}{}", model, times("mean"), k, under,
+                     between ? fmt::format("; two different inputs share {}", times("between")) : "");
+}
+
+// A sentence for each model: its worst row of the first metric that counts features.
+std::string verdict_lines(const Json& rows) {
+  std::vector<std::pair<std::string, const Json*>> worst;  // by dataset and model, in the order of the rows
+  std::map<std::string, std::string> metrics;              // by dataset
+  for (const Json& row : rows) {
+    const std::string metric = row.at("metric");
+    const auto [first, is_new] = metrics.emplace(row.at("dataset"), metric);
+    if (counted_top(first->second) == 0 && counted_top(metric) > 0) first->second = metric;
+  }
+  for (const Json& row : rows) {
+    if (row.at("metric") != metrics.at(row.at("dataset")) || !row.value("threat", Json()).contains("norm")) continue;
+    const std::string key = row.at("dataset").get<std::string>() + "\n" + row.at("model").get<std::string>();
+    const auto found = std::find_if(worst.begin(), worst.end(), [&](const auto& entry) { return entry.first == key; });
+    if (found == worst.end()) {
+      worst.emplace_back(key, &row);
+    } else if (is_worse(row, *found->second)) {
+      found->second = &row;
+    }
+  }
+  std::string text;
+  for (const auto& [key, row] : worst) text += verdict_sentence(*row) + "\n";
+  return text.empty() ? text : "\n" + text;
 }
 
 std::string ensembles(const Json& results) {
@@ -271,12 +384,12 @@ std::string components_table(const Json& all) {
   return text_table(header, lines) + late;
 }
 
-std::string results_table(const Json& results) {
-  std::string text = rows_table(results.at("rows"));
+std::string results_table(const Json& results, std::size_t width) {
+  std::string text = rows_table(results.at("rows"), width);
   text += ensembles(results);
   const std::vector<std::string> warnings = row_warnings(results);
   if (!warnings.empty()) text += fmt::format("\nwarning: {}\n", fmt::join(warnings, "\nwarning: "));
-  text += measures_table(results) + comparisons_table(results);
+  text += measures_table(results) + comparisons_table(results, width) + verdict_lines(results.at("rows"));
   for (const Json& gate : results.at("gates")) {
     text += fmt::format("{} {}\n", gate.at("met").get<bool>() ? "met    " : "NOT MET", gate.at("gate").get<std::string>());
     for (const Json& row : gate.at("rows")) {

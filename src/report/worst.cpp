@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "arrays.h"
@@ -9,6 +10,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/npy.h"
+#include "page.h"
 
 namespace holdfast::report {
 namespace {
@@ -16,46 +18,28 @@ namespace {
 // Bars beyond this many would not be read.
 constexpr std::size_t kMostBars = 20;
 
-std::string base64(std::span<const std::byte> data) {
-  static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < data.size(); i += 3) {
-    unsigned block = 0;
-    for (std::size_t j = 0; j < 3; ++j) block = block << 8 | (i + j < data.size() ? std::to_integer<unsigned>(data[i + j]) : 0U);
-    for (std::size_t j = 0; j < 4; ++j) text += i + j > data.size() ? '=' : kLetters[block >> (18 - 6 * j) & 63U];
-  }
-  return text;
-}
-
-using Pictures = std::vector<std::pair<std::string, Image>>;
-
 struct Arrays {
   std::vector<double> input, perturbed, before, after;  // before and after folded
 };
 
-Pictures pictures(const Arrays& arrays, const Layout& layout, const std::vector<std::int64_t>& top_before,
-                  const std::vector<std::int64_t>& top_after) {
-  Pictures result{{"input", draw_input(layout, arrays.input)},
-                  {"nudged input", draw_input(layout, arrays.perturbed)},
-                  {"explanation", draw_heat(layout, arrays.before)},
-                  {"after", draw_heat(layout, arrays.after)}};
-  if (!top_before.empty()) result.emplace_back("top k: what moved", draw_change(layout, arrays.input, top_before, top_after));
-  return result;
+bool contains(const std::vector<std::int64_t>& set, std::int64_t feature) {
+  return std::find(set.begin(), set.end(), feature) != set.end();
 }
 
-Json to_json(const Pictures& pictures) {
-  Json result = Json::array();
-  for (const auto& [title, image] : pictures)
-    result.push_back({{"title", title}, {"data", "data:image/png;base64," + base64(encode_png(image))}});
-  return result;
+// The map as shares of its sum.
+std::vector<double> shares(std::vector<double> map) {
+  const double sum = std::accumulate(map.begin(), map.end(), 0.0);
+  if (sum > 0) std::for_each(map.begin(), map.end(), [&](double& value) { value /= sum; });
+  return map;
+}
+
+const char* state_of(bool before, bool after) {
+  return before && after ? "kept" : before ? "lost" : after ? "new" : "other";
 }
 
 // The features that were or became important, in the order of the clean map; importance as a share of the map's sum.
 Json bars(const Arrays& arrays, const Schema& schema, const std::vector<std::int64_t>& top_before,
           const std::vector<std::int64_t>& top_after) {
-  const auto in = [](const std::vector<std::int64_t>& set, std::int64_t feature) {
-    return std::find(set.begin(), set.end(), feature) != set.end();
-  };
   std::vector<std::int64_t> order(arrays.before.size());
   std::iota(order.begin(), order.end(), 0);
   const auto importance = [&](std::int64_t feature) {
@@ -63,7 +47,8 @@ Json bars(const Arrays& arrays, const Schema& schema, const std::vector<std::int
     return std::max(arrays.before[at], arrays.after[at]);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    const bool top_a = in(top_before, a) || in(top_after, a), top_b = in(top_before, b) || in(top_after, b);
+    const bool top_a = contains(top_before, a) || contains(top_after, a),
+               top_b = contains(top_before, b) || contains(top_after, b);
     return top_a != top_b ? top_a : importance(a) > importance(b);
   });
   order.resize(std::min(order.size(), std::max(kMostBars, top_before.size() + top_after.size())));
@@ -71,33 +56,39 @@ Json bars(const Arrays& arrays, const Schema& schema, const std::vector<std::int
     return arrays.before[static_cast<std::size_t>(a)] > arrays.before[static_cast<std::size_t>(b)];
   });
 
-  const auto total = [](const std::vector<double>& map) {
-    const double sum = std::accumulate(map.begin(), map.end(), 0.0);
-    return sum > 0 ? sum : 1.0;
-  };
-  const double sum_before = total(arrays.before), sum_after = total(arrays.after);
+  const std::vector<double> share_before = shares(arrays.before), share_after = shares(arrays.after);
   Json result = Json::array();
   for (const std::int64_t feature : order) {
     const std::size_t at = static_cast<std::size_t>(feature);
-    const bool before = in(top_before, feature), after = in(top_after, feature);
+    const std::string value = value_text(schema, feature, arrays.input[at]);
+    const bool moved = arrays.input[at] != arrays.perturbed[at];
     result.push_back({{"name", schema.feature_name(feature)},
-                      {"before", arrays.before[at] / sum_before},
-                      {"after", arrays.after[at] / sum_after},
-                      {"value", arrays.input[at]},
-                      {"moved", arrays.perturbed[at]},
-                      {"state", before && after ? "kept"
-                                : before        ? "lost"
-                                : after         ? "new"
-                                                : "other"}});
+                      {"before", share_before[at]},
+                      {"after", share_after[at]},
+                      {"value", value},
+                      {"moved", moved ? value_text(schema, feature, arrays.perturbed[at]) : value},
+                      {"state", state_of(contains(top_before, feature), contains(top_after, feature))}});
   }
   return result;
 }
 
-// The class's name where the schema knows it.
-Json class_name(const Json& label, const Schema& schema) {
-  if (label.is_null()) return {};
-  const std::size_t number = label.get<std::size_t>();
-  return number < schema.classes.size() ? schema.classes[number] : fmt::format("class {}", number);
+// The edges of both top sets, side by side.
+Json edges(const Layout& layout, const std::vector<std::int64_t>& top_before, const std::vector<std::int64_t>& top_after) {
+  Json sides = Json::array();
+  for (std::int64_t side = 0; side < layout.sides; ++side) {
+    Json edges = Json::array();
+    const auto add = [&](std::int64_t feature) {
+      if (feature / layout.side_features() != side) return;
+      const auto [i, j] = edge_nodes(layout.length, feature % layout.side_features());
+      edges.push_back({i, j, state_of(contains(top_before, feature), contains(top_after, feature))});
+    };
+    for (const std::int64_t feature : top_before) add(feature);
+    for (const std::int64_t feature : top_after) {
+      if (!contains(top_before, feature)) add(feature);
+    }
+    sides.push_back(std::move(edges));
+  }
+  return {{"nodes", layout.length}, {"sides", sides}};
 }
 
 // One sample of the folder's arrays.
@@ -139,18 +130,95 @@ std::vector<KeptSample> read_samples(const std::string& folder, const Schema& sc
   return result;
 }
 
+struct Picture {
+  const char* name;   // on the page
+  const char* title;  // below it, in files
+  Image image;
+};
+
+std::vector<double> nudge_of(const Arrays& arrays) {
+  std::vector<double> nudge(arrays.input.size());
+  std::transform(arrays.perturbed.begin(), arrays.perturbed.end(), arrays.input.begin(), nudge.begin(), std::minus<>());
+  return nudge;
+}
+
+// The share of a map that has the full colour in both.
+double common_scale(const Arrays& arrays) {
+  return std::max(full_colour(shares(arrays.before)), full_colour(shares(arrays.after)));
+}
+
+std::vector<Picture> pictures(const KeptSample& sample, const Layout& layout) {
+  const Arrays& arrays = sample.arrays;
+  const double scale = common_scale(arrays);
+  std::vector<Picture> result{{"input", "input", draw_input(layout, arrays.input)},
+                              {"nudge", "nudge", draw_nudge(layout, nudge_of(arrays))},
+                              {"perturbed", "nudged input", draw_input(layout, arrays.perturbed)},
+                              {"before", "explanation", draw_heat(layout, shares(arrays.before), scale)},
+                              {"after", "after", draw_heat(layout, shares(arrays.after), scale)}};
+  if (!sample.top_before.empty())
+    result.push_back({"change", "top k: what moved", draw_change(layout, arrays.input, sample.top_before, sample.top_after)});
+  return result;
+}
+
+Json sample_json(const KeptSample& sample, const Schema& schema, PicturePool& pool) {
+  Json entry = sample.facts;
+  const Layout& layout = schema.layout;
+  if (!is_drawable(layout)) {
+    entry["bars"] = bars(sample.arrays, schema, sample.top_before, sample.top_after);
+    return entry;
+  }
+  for (const Picture& picture : pictures(sample, layout)) entry["pictures"][picture.name] = pool.add(picture.image);
+  const std::vector<double> nudge = nudge_of(sample.arrays);
+  entry["nudge"] = std::transform_reduce(
+      nudge.begin(), nudge.end(), 0.0, [](double a, double b) { return std::max(a, b); },
+      [](double value) { return std::abs(value); });
+  entry["share"] = common_scale(sample.arrays);
+  entry["sides"] = layout.sides;
+  if (layout.kind == Layout::Kind::kGraph) entry["edges"] = edges(layout, sample.top_before, sample.top_after);
+  return entry;
+}
+
 }  // namespace
 
-Json worst_samples(const std::string& folder, const Schema& schema) {
+Json class_name(const Json& label, const Schema& schema) {
+  if (label.is_null()) return {};
+  const std::size_t number = label.get<std::size_t>();
+  return number < schema.classes.size() ? schema.classes[number] : fmt::format("class {}", number);
+}
+
+std::size_t PicturePool::add(const Image& image) {
+  std::string url = "data:image/png;base64," + base64(encode_png(image));
+  const auto [place, is_new] = places_.emplace(std::move(url), urls_.size());
+  if (is_new) {
+    urls_.push_back(place->first);
+    bytes_ += place->first.size();
+  }
+  return place->second;
+}
+
+Json worst_samples(const std::string& folder, const Schema& schema, PicturePool& pool) {
   Json result = Json::array();
-  for (const KeptSample& sample : read_samples(folder, schema)) {
-    Json entry = sample.facts;
-    if (is_drawable(schema.layout)) {
-      entry["pictures"] = to_json(pictures(sample.arrays, schema.layout, sample.top_before, sample.top_after));
-    } else {
-      entry["bars"] = bars(sample.arrays, schema, sample.top_before, sample.top_after);
+  for (const KeptSample& sample : read_samples(folder, schema)) result.push_back(sample_json(sample, schema, pool));
+  return result;
+}
+
+WorstRows worst_of_rows(const std::vector<RowArrays>& rows, PicturePool& pool) {
+  std::vector<std::vector<KeptSample>> kept;
+  std::size_t most = 0;
+  for (const RowArrays& row : rows) {
+    kept.push_back(read_samples(row.folder, row.schema));
+    most = std::max(most, kept.back().size());
+  }
+  WorstRows result{.lists = Json(rows.size(), Json::array())};
+  for (std::size_t rank = 0; rank < most; ++rank) {
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (rank >= kept[row].size()) continue;
+      if (pool.bytes() < kMostPictureBytes) {
+        result.lists[row].push_back(sample_json(kept[row][rank], rows[row].schema, pool));
+      } else {
+        ++result.left_out;
+      }
     }
-    result.push_back(entry);
   }
   return result;
 }
@@ -159,10 +227,10 @@ std::vector<SamplePictures> sample_pictures(const std::string& folder, const Sch
   std::vector<SamplePictures> result;
   if (!is_drawable(schema.layout)) return result;
   for (const KeptSample& sample : read_samples(folder, schema)) {
-    result.push_back({.sample = sample.facts.at("sample"),
-                      .prediction = sample.facts.at("prediction"),
-                      .value = sample.facts.at("value"),
-                      .pictures = pictures(sample.arrays, schema.layout, sample.top_before, sample.top_after)});
+    SamplePictures entry{
+        .sample = sample.facts.at("sample"), .prediction = sample.facts.at("prediction"), .value = sample.facts.at("value")};
+    for (Picture& picture : pictures(sample, schema.layout)) entry.pictures.emplace_back(picture.title, std::move(picture.image));
+    result.push_back(std::move(entry));
   }
   return result;
 }

@@ -231,6 +231,8 @@ def test_every_example_in_a_help_text_runs(holdfast, tmp_path):
         "measure",
         "audit",
         "report",
+        "leaderboard",
+        "verify",
         "data list",
         "data fetch",
         "data check",

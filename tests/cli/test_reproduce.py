@@ -82,7 +82,7 @@ def test_results_are_kept_as_small_files_that_make_a_page(holdfast, tmp_path):
     assert [list(verdict) for verdict in verdicts] == [keys]
     holdfast("report", "results/r2et", "--out", "r2et.md")
     page = (tmp_path / "r2et.md").read_text()
-    assert "| R7 |" in page and "`holdfast reproduce r2et/cost --scale quick --seed 0`" in page
+    assert "**R7.**" in page and "| `r2et/cost` |" in page
     vanilla = [row for row in results(tmp_path / "run")["tables"][0]["rows"] if row["keys"][1] == "Vanilla"]
     assert all(row["values"][1]["value"] == 1 for row in vanilla)
     # Neither page is made of the other's folder, and the sentence says of which it is.

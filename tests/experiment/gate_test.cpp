@@ -73,5 +73,18 @@ TEST(Gates, OneBadRowIsEnoughToMiss) {
   EXPECT_FALSE(all_met(gates));
 }
 
+TEST(Gate, HoldsTheDifferenceToAnotherRun) {
+  const Gate gate = parse_gate("top_k(k=8).drop<=0.05");
+  EXPECT_TRUE(gate.of_drop());
+  const Json drops =
+      Json::parse(R"json([{"row": 3, "metric": "top_k(k=8)", "drop": 0.04}, {"row": 5, "metric": "top_k(k=8)", "drop": 0.06},
+                                         {"row": 6, "metric": "spearman", "drop": 1}])json");
+  const Json gates = check_gates({gate}, Json::array(), Json::array(), drops);
+  EXPECT_FALSE(gates[0].at("met"));
+  ASSERT_EQ(gates[0].at("rows").size(), 2U);
+  EXPECT_EQ(gates[0].at("rows")[1].at("row"), 5);
+  EXPECT_ERROR(check_gates({gate}, Json::array()), kInput, "has no top_k(k=8) on the same samples");
+}
+
 }  // namespace
 }  // namespace holdfast::experiment

@@ -60,42 +60,37 @@ TEST(ExperimentText, CountsAreWholeNumbersAndSharesAreNot) {
   EXPECT_THAT(auc(1.5, 3), HasSubstr("0.500  1.500\n"));
 }
 
-TEST(ResultsMarkdown, HasVerdictsFirstAndEscapesBars) {
-  const TempFolder folder;
-  const std::string kept = folder.path() + "/r2et";
-  make_folders(kept);
-  write_json(kept + "/table9.json", small_results());
-  write_json(kept + "/table9.manifest.json", small_manifest());
-  write_json(kept + "/verdicts.json", small_results().at("verdicts"));
-  const std::string page = results_markdown(kept);
-  EXPECT_LT(
-      page.find("| R2 | it is best | holds in part (quick: means little) | 0.500 [0.100, 0.900] | 5 | r2et/table9 (quick) |"),
-      page.find("## r2et/table9"));
-  EXPECT_THAT(page, HasSubstr("- **R2**, r2et/table9. on half of them\n"));
-  EXPECT_THAT(page, HasSubstr("| Adult | R2ET\\|H | 0.910 [0.900, 0.920] | 0.975 | 0.500 | 0.900 |"));
-  EXPECT_THAT(page, HasSubstr("| Adult | linear | 1.000 | - | - | - |"));
-  EXPECT_THAT(page,
-              HasSubstr("`holdfast reproduce r2et/table9`; 2026-01-31. 3 networks and 4 cells, 12 s of one thread, on x, torch "
-                        "2.13.0, cpu."));
-  EXPECT_EQ(page, results_markdown(kept + "/"));
-  Json one = small_manifest();
-  one["work"][0]["networks"] = 1;
-  one["work"][0]["cells"] = 1;
-  write_json(kept + "/table9.manifest.json", one);
-  EXPECT_THAT(results_markdown(kept), HasSubstr(" 1 network and 1 cell, 12 s"));
+void write_kept(const std::string& folder, const Json& results) {
+  make_folders(folder);
+  write_json(folder + "/table9.json", results);
+  write_json(folder + "/table9.manifest.json", small_manifest());
+  write_json(folder + "/verdicts.json", results.at("verdicts"));
 }
 
-TEST(ResultsMarkdown, LongTablesAreLeftToTheirFile) {
+TEST(ResultsMarkdown, HasASentenceOfVerdictAndOneOfEvidenceForEachClaim) {
   const TempFolder folder;
+  const std::string kept = folder.path() + "/r2et";
   Json results = small_results();
-  Json& rows = results["tables"][0]["rows"];
-  while (rows.size() < 501) rows.push_back(rows[0]);
-  write_json(folder / "table9.json", results);
-  write_json(folder / "table9.manifest.json", small_manifest());
-  write_json(folder / "verdicts.json", results["verdicts"]);
-  const std::string text = results_markdown(folder.path());
-  EXPECT_THAT(text, HasSubstr("501 rows, in the experiment's JSON file."));
-  EXPECT_THAT(text, Not(HasSubstr("| Adult |")));
+  results["verdicts"][0]["why"] = "Number: share of the cases (five; all of them) that speak for it; 3 for it. And more.";
+  write_kept(kept, results);
+  const std::string page = results_markdown(kept);
+  EXPECT_THAT(page,
+              HasSubstr("**R2.** The claim: it is best. **Holds in part (quick: means little).** Evidence: 0.500 [0.100, 0.900], "
+                        "share of the cases (five; all of them) that speak for it (`r2et/table9`, quick scale, 5 seeds).\n"));
+  EXPECT_THAT(page, Not(HasSubstr("And more")));
+  EXPECT_THAT(page, HasSubstr("| `r2et/table9` | A title | quick | robustness (2) |"));
+  EXPECT_EQ(page, results_markdown(kept + "/"));
+}
+
+TEST(Site, HasAPageForEachPaperAndEveryNumberAsCsv) {
+  const TempFolder folder;
+  write_kept(folder.path() + "/r2et", small_results());
+  write_site({folder.path() + "/r2et"}, folder.path() + "/site");
+  EXPECT_EQ(read_text(folder.path() + "/site/csv/r2et/table9_robustness.csv"),
+            "dataset,method,P@8,P@8 low,P@8 high,P@8 n,P@8 paper,P@8 between,AUC,AUC low,AUC high,AUC n\n"
+            "Adult,R2ET|H,0.91,0.9,0.92,5,0.975,0.5,0.9,,,1\nAdult,linear,1,,,5,,,,,,0\n");
+  EXPECT_THAT(read_text(folder.path() + "/site/r2et.html"), HasSubstr("\"published\":0.975"));
+  EXPECT_THAT(read_text(folder.path() + "/site/index.html"), HasSubstr("\"page\":\"r2et.html\""));
 }
 
 // Kinds say what a column holds: a share of 1 or 0 is no count, and a count of 1 is no share.

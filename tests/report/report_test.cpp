@@ -44,8 +44,9 @@ void write_run(const std::string& folder, const Schema& schema) {
              Json::parse(R"json({"title": "</script><b>", "models": [], "gates": [], "rows": [{"dataset": "d", "model": "m",
     "explainer": "saliency", "attack": "er", "threat": {"norm": "l2", "epsilon": 0.5}, "metric": "top_k(k=2)",
     "arrays": "arrays/0000"}]})json"));
-  write_atomic(folder + "/samples.csv",
-               "dataset,model,explainer,attack,metric,sample,value,epsilon\nd,m,saliency,er,top_k(k=2),7,0.5,0.5\n");
+  write_atomic(
+      folder + "/samples.csv",
+      "dataset,model,explainer,attack,metric,sample,value,epsilon,first_swap\nd,m,saliency,er,top_k(k=2),7,0.5,0.5,-1\n");
   Json manifest{{"title", "t"}, {"datasets", Json::array()}};
   manifest["datasets"].push_back({{"name", "d"}, {"schema", to_json(schema)}});
   write_json(folder + "/manifest.json", manifest);
@@ -65,6 +66,7 @@ TEST(Report, HoldsTheDataAndTheScriptAndCannotBeBrokenOutOf) {
   EXPECT_THAT(page, HasSubstr("\"name\":\"height \\u003ccm>\""));
   EXPECT_THAT(page, HasSubstr("\"state\":\"lost\""));
   EXPECT_EQ(page.find("</script><b>"), std::string::npos);
+  EXPECT_THAT(page, HasSubstr("default-src 'none'; script-src 'sha256-"));
   EXPECT_GT(page.size(), 500000U) << "the page's script is missing";
 }
 

@@ -21,6 +21,27 @@ TEST(TextTable, AlignsNumbersRightAndWordsLeftByCharacters) {
             "ab     9\n");
 }
 
+TEST(FittedTable, LeavesOutTheColumnsThatCountLeastAndSaysWhich) {
+  const std::vector<TableColumn> columns{{"name", {"a"}}, {"first", {"1"}, 2}, {"second", {"2"}, 1}};
+  EXPECT_EQ(fitted_table(columns, 0), "name  first  second\n────  ─────  ──────\na         1       2\n");
+  EXPECT_EQ(fitted_table(columns, 12),
+            "name  second\n────  ──────\na          2\nleft out for the width: first; --wide shows all\n");
+  EXPECT_THAT(fitted_table(columns, 1), ::testing::StartsWith("name\n────\na\nleft out for the width: first, second;"));
+}
+
+TEST(ResultsTable, EndsWithASentenceForEachModelAndKeepsRowsApartWhereThereIsNoRoom) {
+  Json results =
+      Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "weak", "metric": "top_k(k=8)",
+    "threat": {"norm": "l2", "epsilon": 0.5}, "direction": "higher", "mean": 0.5, "low": 0.4, "high": 0.6, "chance": 0.2, "between": 0.25,
+    "adjusted": 0.3, "specific": 0.3}], "gates": []})json");
+  results["rows"].push_back(results["rows"][0]);
+  results["rows"][1].update({{"attack", "strong"}, {"mean", 0.125}, {"explainer", "other"}});
+  EXPECT_THAT(results_table(results, 60),
+              ::testing::AllOf(::testing::HasSubstr("explainer"), ::testing::HasSubstr("left out for the width: dataset"),
+                               ::testing::EndsWith("\nm keeps 1.0 of its top 8 features under strong (other, l2 <= 0.5); two "
+                                                   "different inputs share 2.0\n")));
+}
+
 TEST(ResultsTable, ShowsUndefinedLevelsAsADash) {
   const Json results =
       Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "a", "metric": "top_k(k=2)",

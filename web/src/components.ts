@@ -1,6 +1,6 @@
 // Who found what in ensembles of attacks, what it cost, and whether more work would find more.
 import type { Row, Run } from "./data";
-import { h, number, percent } from "./dom";
+import { h, number, percent, shown } from "./dom";
 import { table, type Column } from "./table";
 
 interface Line {
@@ -27,17 +27,16 @@ const COLUMNS: Column<Line>[] = [
 function lateGain(row: Row): HTMLElement | null {
   if (row.late_gain == null) return null;
   return h("p", { class: row.converged ? "note" : "warning" },
-    `${row.model}, ${row.explainer}, ${row.metric}, epsilon ${row.threat.epsilon}: moved by ${number(row.late_gain, 4)} in the last fifth of the work, ${row.converged ? "converged" : "so that more effort will find more"}.`);
+    `${shown(`${row.model}, ${row.explainer}, ${row.metric}, epsilon ${row.threat.epsilon}`)}: moved by ${number(row.late_gain, 4)} in the last fifth of the work, ${row.converged ? "converged" : "so that more effort will find more"}.`);
 }
 
-export function components(run: Run): HTMLElement | null {
+// Of these rows of results.json.
+export function componentsTable(run: Run, indices: number[]): HTMLElement {
   const seconds = (run.manifest.components ?? []) as { row: number; name: string; seconds: number }[];
-  const lines = run.results.rows.flatMap((row, index) => (row.components ?? []).map((part) => ({
-    row, component: part.name, won: part.won, evaluations: part.evaluations,
+  const lines = indices.flatMap((index) => (run.results.rows[index].components ?? []).map((part) => ({
+    row: run.results.rows[index], component: part.name, won: part.won, evaluations: part.evaluations,
     seconds: seconds.find((time) => time.row === index && time.name === part.name)?.seconds,
   })));
-  if (!lines.length) return null;
-  return h("section", {}, h("h2", {}, "Who found what"),
-    h("p", {}, "An ensemble keeps the worst point that any of its components finds."), table(COLUMNS, lines),
-    ...run.results.rows.filter((row) => row.components?.length).map(lateGain));
+  return h("div", { class: "components" }, h("p", {}, "An ensemble keeps the worst point that any of its components finds."), table(COLUMNS, lines, { tools: true }),
+    ...indices.map((index) => lateGain(run.results.rows[index])));
 }

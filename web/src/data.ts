@@ -35,6 +35,7 @@ export interface Row {
   own_advantage?: number | null;
   own_advantage_interval?: [number, number] | null;
   robust_and_specific?: string | null;
+  certified?: number | { mean: number | null } | null;
   distinct_top_sets: number;
   tied_share: number;
   tied_perturbed?: number;
@@ -94,6 +95,7 @@ export interface Comparison {
   explainer: string;
   attack?: string;
   metric?: string;
+  epsilon?: number;
   measure?: string;
   difference: Interval;
   p_value: number | null;
@@ -103,8 +105,10 @@ export interface Comparison {
 export interface Correlation {
   dataset: string;
   model: string;
+  explainer: string;
   attack: string;
   metric: string;
+  epsilon: number;
   measure: string;
   spearman: Estimate & { value: number | null };
   kendall: Estimate & { value: number | null };
@@ -112,13 +116,15 @@ export interface Correlation {
   censored: number;
 }
 
+export type State = "kept" | "lost" | "new" | "other";
+
 export interface Bar {
   name: string;
-  before: number;
+  before: number; // shares of the map's sum
   after: number;
-  value: number;
-  moved: number;
-  state: "kept" | "lost" | "new" | "other";
+  value: string; // of the input, in the units from before its encoding where they are known
+  moved: string; // of the perturbed input; the same where it was not changed
+  state: State;
 }
 
 export interface WorstSample {
@@ -126,8 +132,14 @@ export interface WorstSample {
   label: string | null;
   prediction: string;
   value: number | null;
-  pictures?: { title: string; data: string }[];
+  // Pictures by their place in Payload.pictures: input, nudge, perturbed, before, after, change.
+  pictures?: Record<string, number>;
+  nudge?: number; // the largest change of an input element, which has the full colour in its picture
+  share?: number; // the share of a map's sum that has the full colour
+  sides?: number; // 2: a pair, side by side in every picture
+  edges?: { nodes: number; sides: [number, number, State][][] }; // of a graph: the edges of both top sets
   bars?: Bar[];
+  words?: { text: string; moved: string; before: number; after: number; state: State }[]; // of a sentence
 }
 
 export interface Run {
@@ -142,9 +154,10 @@ export interface Run {
     correlations?: Correlation[];
     gates: Gate[];
   };
-  // Column by column, as in samples.csv: the row of results.json each sample belongs to, and its value.
-  samples: { row: number[]; sample: number[]; value: (number | null)[] };
+  // For each row of results.json, from samples.csv: one value a sample, and the iteration of its first swap (-1: none).
+  samples: { value: (number | null)[]; first_swap: number[] }[];
   worst: WorstSample[][]; // one list a row of results.json
+  left_out: number; // worst samples that would have made the page too large
 }
 
 export interface ResultValue {
@@ -166,6 +179,7 @@ export interface ResultTable {
   caption: string;
   keys: string[];
   columns: string[];
+  kinds?: string[];
   rows: { keys: string[]; values: ResultValue[] }[];
 }
 
@@ -173,6 +187,8 @@ export interface Verdict {
   claim: string;
   says: string;
   verdict: string;
+  experiment?: string;
+  scale?: string;
   number: number | null;
   low: number | null;
   high: number | null;
@@ -198,11 +214,97 @@ export interface ExperimentRun {
   panels: Record<string, WorstSample[]>; // by the folder of their arrays
 }
 
+// Several runs held against the first, sample by sample (experiment/compare_runs.h).
+export interface RunDifference {
+  run: number;
+  dataset: string;
+  model: string;
+  explainer: string;
+  attack?: string;
+  metric?: string;
+  epsilon?: number;
+  measure?: string;
+  direction: "higher" | "lower";
+  first: number | null; // of the first run
+  second: number | null; // of this run
+  difference: Interval; // this run's minus the first's
+  p_value: number | null;
+  corrected: number | null;
+  change: "better" | "worse" | "open" | "same";
+}
+
+export interface RunComparison {
+  runs: string[];
+  rows: RunDifference[];
+  settings: { key: string; values: string[] }[];
+  unmatched: string[]; // for each run, in words; empty: none
+}
+
+// One model under one threat, as a leaderboard keeps it.
+export interface Entry {
+  name: string;
+  run: string;
+  dataset: string;
+  model: string;
+  explainer: string;
+  metric: string;
+  direction: "higher" | "lower";
+  threat: { norm: string; epsilon: number };
+  attack: string;
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  samples: number;
+  chance: number | null;
+  between: number | null;
+  lift: number | null;
+  effective_sets: number | null;
+  own_advantage: number | null;
+  certified: number | null;
+  robust_and_specific: string | null;
+  accuracy: number | null;
+  evaluations: number | null;
+  beaten_by: string | null;
+  holdfast: string;
+}
+
+// A survey's question: two maps of one input.
+export interface SurveyPair {
+  id: string;
+  prediction: string;
+  input: number; // places in Payload.pictures
+  maps: [number, number];
+  metrics: Record<string, number | null>; // what the answers are held against; never shown
+}
+
+export interface Survey {
+  id: string;
+  title: string;
+  pairs: SurveyPair[];
+}
+
+export interface Payload {
+  page: "runs" | "paper" | "site" | "leaderboard" | "survey";
+  title: string;
+  pictures: string[]; // data URLs, each once
+  runs?: (Run | ExperimentRun)[];
+  comparison?: RunComparison | null;
+  entries?: Entry[];
+  survey?: Survey;
+  papers?: { name: string; page: string; verdicts: Verdict[] }[];
+}
+
 export function isExperiment(run: Run | ExperimentRun): run is ExperimentRun {
   return (run.results as { kind?: string }).kind === "experiment";
 }
 
-export function readRuns(): (Run | ExperimentRun)[] {
-  const element = document.getElementById("holdfast-data");
-  return element ? (JSON.parse(element.textContent ?? "[]") as (Run | ExperimentRun)[]) : [];
+export function readPayload(): Payload {
+  return JSON.parse(document.getElementById("holdfast-data")?.textContent ?? "{}") as Payload;
 }
+
+export function certified(row: Row): number | null {
+  return row.certified == null || typeof row.certified === "number" ? (row.certified ?? null) : row.certified.mean;
+}
+
+export const norms: Record<string, string> = { l2: "l2", linf: "l∞", l1: "l1" };
+export const threatText = (threat: { norm: string; epsilon: number }) => `${norms[threat.norm] ?? threat.norm} ≤ ${threat.epsilon}`;

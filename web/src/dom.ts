@@ -9,6 +9,35 @@ export function h(tag: string, attributes: Record<string, string> = {}, ...child
   return element;
 }
 
+export function svg(tag: string, attributes: Record<string, string | number> = {}, ...children: Child[]): SVGElement {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  for (const child of children) if (child != null) element.append(child);
+  return element;
+}
+
+export function button(text: string, act: () => void, attributes: Record<string, string> = {}): HTMLButtonElement {
+  const element = h("button", { type: "button", ...attributes }, text) as HTMLButtonElement;
+  element.addEventListener("click", act);
+  return element;
+}
+
+// A part that is drawn when it is opened for the first time.
+export function fold(title: string, content: () => (Node | null)[], open = false): HTMLElement {
+  const place = h("div"), element = h("details", open ? { open: "" } : {}, h("summary", {}, title), place);
+  const fill = () => { if (!place.childNodes.length) place.append(...content().filter((node) => node != null)); };
+  element.addEventListener("toggle", () => (element as HTMLDetailsElement).open && fill());
+  if (open) fill();
+  return element;
+}
+
+export function select(label: string, options: [value: string, text: string][], chosen: string, act: (value: string) => void): HTMLElement {
+  const element = h("select", { "aria-label": label }, ...options.map(([value, text]) => h("option", { value }, text))) as HTMLSelectElement;
+  element.value = chosen;
+  element.addEventListener("change", () => act(element.value));
+  return h("label", { class: "choice" }, h("span", {}, label), element);
+}
+
 export function number(value: number | null | undefined, digits = 3): string {
   return value == null ? "–" : value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1"); // what rounds to zero has no sign
 }
@@ -21,6 +50,14 @@ export function significant(value: number | null | undefined, digits = 4): strin
 export function percent(value: number | null | undefined): string {
   return value == null ? "–" : `${(100 * value).toFixed(0)} %`;
 }
+
+export const interval = (mean: number | null | undefined, low?: number | null, high?: number | null, digits = 3): string =>
+  mean == null ? "–" : number(mean, digits) + (low == null || high == null ? "" : ` [${number(low, digits)}, ${number(high, digits)}]`);
+
+export const significantInterval = (mean: number | null | undefined, low?: number | null, high?: number | null): string =>
+  low == null || high == null ? significant(mean) : `${significant(mean)} [${significant(low)}, ${significant(high)}]`;
+
+export const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 // In the order of first appearance.
 export function distinct<T>(items: T[], key: (item: T) => string): string[] {
@@ -36,4 +73,35 @@ export function groupBy<T>(items: T[], key: (item: T) => string): Map<string, T[
     else groups.set(name, [item]);
   }
   return groups;
+}
+
+// A name as it can be shown: characters that no one sees, that break lines or turn the direction of writing are written as
+// their numbers. Copies of a table have the exact ones.
+const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu;
+export const shown = (name: string): string => {
+  const text = name.normalize("NFC").replace(HIDDEN, (letter) => `\\u{${letter.codePointAt(0)!.toString(16)}}`);
+  return text.trim() === "" ? "(empty name)" : text;
+};
+
+// Names that look alike are numbered.
+export function shownNames(names: string[]): string[] {
+  const seen = new Map<string, number>();
+  return names.map((name) => {
+    const text = shown(name), count = (seen.get(text) ?? 0) + 1;
+    seen.set(text, count);
+    return count === 1 ? text : `${text} (${count})`;
+  });
+}
+
+// A part of the page that cannot be drawn says so in its place, and the rest of the page stays.
+export function safely(what: string, make: () => HTMLElement | null): HTMLElement | null {
+  try {
+    return make();
+  } catch (error) {
+    return h("p", { class: "warning" }, `${what} cannot be drawn: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+export function download(name: string, href: string): void {
+  h("a", { href, download: name }).click();
 }

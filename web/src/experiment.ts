@@ -1,10 +1,10 @@
-// The page of an experiment: verdicts first, then tables with the paper's numbers beside ours, plots and pictures.
-import type { TopLevelSpec } from "vega-lite";
-import { chart } from "./chart";
+// The page of an experiment: each claim with its verdict in a sentence and its evidence folded below, then every table as a chart
+// with the paper's own numbers as marks, and the numbers themselves.
+import { chart, labelWidth, NARROW } from "./chart";
 import type { ExperimentRun, ResultTable, ResultValue, Verdict } from "./data";
-import { h } from "./dom";
-import { quoted } from "./facts";
-import { card } from "./worst";
+import { distinct, fold, h, safely, select, shown, shownNames } from "./dom";
+import { quoted } from "./method";
+import { card, stateLegend, type Pictures } from "./worst";
 import { table, type Column } from "./table";
 
 type Row = ResultTable["rows"][number];
@@ -28,8 +28,11 @@ const text = (value: number | null | undefined) => (value == null ? "–" : digi
 const withInterval = (mean: number | null, low: number | null, high: number | null) =>
   low == null || high == null ? text(mean) : `${text(mean)} [${text(low)}, ${text(high)}]`;
 
-// Whether a column counts something: whole numbers alone, some of them above 1, so that no share is meant.
-function isCount(cells: ResultValue[]): boolean {
+// Whether a column counts something. Results that were kept before columns had kinds are guessed: whole numbers alone, some of them
+// above 1, so that no share is meant.
+function isCount(result: ResultTable, column: number): boolean {
+  if (result.kinds) return result.kinds[column] === "count";
+  const cells = result.rows.map((row) => row.values[column]);
   const values = cells.filter((cell) => cell.value != null);
   return values.every((cell) => Number.isInteger(cell.value) && cell.value! >= 0 && cell.low == null) && values.some((cell) => cell.value! > 1)
     && LEVELS.every(([level]) => cells.every((cell) => cell[level] == null));
@@ -39,31 +42,78 @@ function columns(result: ResultTable): Column<Row>[] {
   const keys = result.keys.map((name, i): Column<Row> => ({ name, text: (row) => row.keys[i] }));
   const values = result.columns.flatMap((name, i): Column<Row>[] => {
     const cell = (row: Row) => row.values[i];
-    const count = isCount(result.rows.map(cell));
+    const count = isCount(result, i);
     const own: Column<Row> = { name, text: (row) => (count && cell(row).value != null ? String(cell(row).value) : withInterval(cell(row).value, cell(row).low, cell(row).high)), value: (row) => cell(row).value };
     const levels = LEVELS.filter(([level]) => result.rows.some((row) => cell(row)[level] != null))
-      .map(([level, head, help]): Column<Row> => ({ name: head, help, text: (row) => text(cell(row)[level]), value: (row) => cell(row)[level] }));
+      .map(([level, head, help]): Column<Row> => ({ name: head, help, text: (row) => text(cell(row)[level]), value: (row) => cell(row)[level], extra: level !== "published" && level !== "between" }));
     return [own, ...levels];
   });
   return [...keys, ...values];
 }
 
+const MOST = 36; // lines of a chart
+
+// One column of a table for one value of its first key: points with intervals, and the paper's number as a diamond.
+function points(rows: Row[], column: number, name: string, from: number): HTMLElement {
+  const names = shownNames(rows.map((row) => row.keys.slice(from).filter((key) => key !== "").join(" · ") || row.keys.join(" · ")));
+  const values = rows.map((row, i) => ({ name: names[i], ...row.values[column], text: withInterval(row.values[column].value, row.values[column].low, row.values[column].high) }));
+  return chart((room, colours) => {
+    const limit = room < NARROW ? 140 : 380, width = Math.max(120, Math.min(520, room - 30 - labelWidth(names, limit)));
+    const y = { field: "name", type: "nominal", title: null, sort: names, axis: { labelLimit: limit } };
+    const tooltip = [{ field: "text", title: name }, { field: "published", title: "paper" }, { field: "between" }, { field: "chance" }];
+    const tick = (field: "chance" | "between") => ({ mark: { type: "tick", thickness: 2, size: 14, color: colours[field] }, encoding: { y, x: { field, type: "quantitative" } } });
+    return { data: { values }, width, height: { step: 18 }, layer: [tick("chance"), tick("between"),
+      { mark: { type: "rule", strokeWidth: 3, color: colours.value, opacity: 0.45 }, encoding: { y, x: { field: "low", type: "quantitative" }, x2: { field: "high" } } },
+      { mark: { type: "point", filled: true, size: 60, color: colours.value, opacity: 1 }, encoding: { y, x: { field: "value", type: "quantitative", title: name, scale: { zero: false } }, tooltip } },
+      { mark: { type: "point", shape: "diamond", filled: false, size: 90, strokeWidth: 2, color: colours.lost, opacity: 1 }, encoding: { y, x: { field: "published", type: "quantitative" }, tooltip } }] };
+  }, `${name}, ours as points and the paper's as diamonds`);
+}
+
+// The columns worth a chart: not counts, and the paper's numbers first.
+function charted(result: ResultTable): number[] {
+  const known = result.columns.map((_, i) => i).filter((i) => !isCount(result, i) && result.rows.some((row) => row.values[i].value != null));
+  const published = (i: number) => result.rows.some((row) => row.values[i].published != null);
+  return [...known].sort((a, b) => Number(published(b)) - Number(published(a)));
+}
+
+function tableSection(result: ResultTable): HTMLElement {
+  const choices = charted(result), place = h("div"), groups = distinct(result.rows, (row) => row.keys[0] ?? "");
+  const split = result.keys.length > 1 && groups.length > 1 && result.rows.length > 8;
+  let group = groups[0] ?? "", column = choices[0];
+  const show = () => {
+    const rows = split ? result.rows.filter((row) => row.keys[0] === group) : result.rows, cut = rows.slice(0, MOST);
+    const controls = [
+      ...(split ? [select(result.keys[0], groups.map((name) => [name, shown(name)]), group, (value) => { group = value; show(); })] : []),
+      ...(choices.length > 1 ? [select("number", choices.map((i) => [String(i), result.columns[i]]), String(column), (value) => { column = Number(value); show(); })] : []),
+    ];
+    place.replaceChildren(h("div", { class: "bar" }, ...controls), points(cut, column, result.columns[column], split ? 1 : 0), cut.length < rows.length ? h("p", { class: "note" }, `The first ${MOST} of ${rows.length} rows.`) : "");
+  };
+  if (result.rows.length && choices.length) show();
+  const published = result.rows.some((row) => row.values.some((value) => value.published != null));
+  return h("section", {}, h("h2", {}, result.name), h("p", {}, result.caption),
+    h("p", { class: "legend" }, h("span", { class: "key" }, h("span", { class: "dot value" }), "ours, with its 95 % interval"), published ? h("span", { class: "key" }, h("span", { class: "diamond" }, "◇"), "the paper") : null,
+      h("span", { class: "key" }, h("span", { class: "dot between" }), "between"), h("span", { class: "key" }, h("span", { class: "dot chance" }), "chance")),
+    place, fold(`All numbers (${result.rows.length} rows)`, () => [table(columns(result), result.rows, { tools: true })]));
+}
+
 const CLASSES: Record<string, string> = { "holds": "met", "does not hold": "missed" };
 
-function verdicts(list: Verdict[], quick: boolean): HTMLElement | null {
+export function verdictList(list: Verdict[], quick: boolean): HTMLElement | null {
   if (!list.length) return null;
-  const warning = quick ? h("p", { class: "note" }, "Quick scale shows that all of it works; what it says of the claims means little.") : null;
-  return h("section", {}, h("h2", {}, "What becomes of the claims"), warning, h("ul", { class: "gates" }, ...list.map((verdict) =>
-    h("li", { class: CLASSES[verdict.verdict] ?? "partly" }, h("strong", {}, `${verdict.claim} ${verdict.verdict}${quick ? " (quick: means little)" : ""}`),
-      `: ${verdict.says}. ${withInterval(verdict.number, verdict.low, verdict.high)}: ${verdict.why}`))));
+  return h("ul", { class: "gates" }, ...list.map((verdict) => h("li", { class: CLASSES[verdict.verdict] ?? "partly" },
+    h("p", {}, h("strong", {}, `${verdict.claim} ${verdict.verdict}${quick ? " (quick: means little)" : ""}`), `: ${verdict.says}.`),
+    fold(`Evidence: ${withInterval(verdict.number, verdict.low, verdict.high)}`, () => [h("p", {}, verdict.why)]))));
 }
 
-function figures(run: ExperimentRun): HTMLElement[] {
-  return run.results.figures.map((figure) => h("section", {}, h("h2", {}, figure.name), h("p", {}, figure.caption),
-    figure.spec ? chart(figure.spec as unknown as TopLevelSpec, figure.caption) : null,
-    ...figure.panels.flatMap((panel) => [h("h3", {}, panel.title),
-      h("div", { class: "cards wide" }, ...run.panels[panel.arrays].map((sample) => card(sample, "value")))])));
+function figures(run: ExperimentRun, pictures: Pictures): (HTMLElement | null)[] {
+  return run.results.figures.map((figure) => safely(figure.name, () => h("section", {}, h("h2", {}, figure.name), h("p", {}, figure.caption),
+    figure.spec ? chart((room) => fitted(figure.spec as Record<string, unknown>, room), figure.caption) : null,
+    figure.panels.length ? stateLegend() : null,
+    ...figure.panels.flatMap((panel, i) => [fold(panel.title, () => [h("div", { class: "cards wide" }, ...(run.panels[panel.arrays] ?? []).map((sample) => card(sample, "value", pictures)))], i === 0)]))));
 }
+
+// A chart of one view takes no more than the room there is.
+const fitted = (spec: Record<string, unknown>, room: number): object => (typeof spec.width === "number" ? { ...spec, width: Math.min(spec.width, room - 60) } : spec);
 
 // "dataset mnist, epsilon 0.3, training (batch size 10)"
 function inWords(value: unknown): string {
@@ -89,14 +139,14 @@ function facts(run: ExperimentRun): HTMLElement {
     ["versions", `holdfast ${manifest.holdfast}, torch ${manifest.versions?.torch}`],
     ...Object.entries(run.results.settings).map(([name, value]): [string, string] => [name, inWords(value)]),
   ];
-  return h("section", {}, h("h2", {}, "How this was made"), ...run.results.notes.map((note) => h("p", { class: "note" }, note)),
+  return h("section", {}, h("h2", {}, "How it was measured"), ...run.results.notes.map((note) => h("p", { class: "note" }, note)),
     h("dl", {}, ...lines.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
 }
 
-export function experimentPage(run: ExperimentRun): HTMLElement {
-  const results = run.results;
+export function experimentPage(run: ExperimentRun, pictures: Pictures): HTMLElement {
+  const results = run.results, quick = results.scale === "quick";
   return h("main", {}, h("header", {}, h("h1", {}, results.title), h("p", {}, `${results.experiment}, ${results.scale} scale. ${results.paper}`)),
-    verdicts(results.verdicts, results.scale === "quick"),
-    ...results.tables.map((result) => h("section", {}, h("h2", {}, result.name), h("p", {}, result.caption), table(columns(result), result.rows))),
-    ...figures(run), facts(run), h("footer", {}, `Made by Holdfast ${run.manifest.holdfast ?? ""}.`));
+    results.verdicts.length ? h("section", {}, h("h2", {}, "What becomes of the claims"), quick ? h("p", { class: "note" }, "Quick scale shows that all of it works; what it says of the claims means little.") : null, verdictList(results.verdicts, quick)) : null,
+    ...results.tables.map((result) => safely(result.name, () => tableSection(result))),
+    ...figures(run, pictures), facts(run), h("footer", {}, `Made by Holdfast ${run.manifest.holdfast ?? ""}.`));
 }

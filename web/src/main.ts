@@ -1,39 +1,69 @@
 import css from "./style.css?inline";
-import { components } from "./components";
-import { isExperiment, readRuns, type Run } from "./data";
-import { distribution } from "./distribution";
-import { h } from "./dom";
+import { comparePage } from "./compare";
+import { curves } from "./curve";
+import { isExperiment, readPayload, type ExperimentRun, type Payload, type Run } from "./data";
+import { button, h, safely, shown, shownNames } from "./dom";
 import { experimentPage } from "./experiment";
-import { facts } from "./facts";
-import { levels } from "./levels";
+import { explore } from "./explore";
+import { leaderboardPage } from "./leaderboard";
 import { measures } from "./measures";
-import { summary } from "./summary";
+import { method } from "./method";
+import { sitePage } from "./site";
+import { banner, verdicts } from "./summary";
+import { surveyPage } from "./survey";
+import { term } from "./terms";
 import { worst } from "./worst";
 
-function page(run: Run): HTMLElement {
-  return h("main", {}, h("header", {}, h("h1", {}, run.results.title || "Holdfast audit"),
-    h("p", {}, "Do these models' explanations hold when the input is nudged and the prediction stays?")),
-    summary(run), levels(run), components(run), measures(run), worst(run), distribution(run), facts(run),
-    h("footer", {}, `Made by Holdfast ${(run.manifest as Record<string, unknown>).holdfast ?? ""} from ${run.folder}.`));
+const SECTIONS: Record<string, string> = { verdict: "Verdict", explore: "Explore", worst: "Worst samples", models: "Models beside each other", method: "How it was measured" };
+
+// Ids are for the run that is shown: of several runs each has its own.
+function auditPage(run: Run, pictures: string[], prefix: string): HTMLElement {
+  const first = h("section", { id: "verdict" }, safely("The gates", () => banner(run)), safely("The verdict", () => verdicts(run)), safely("The chart", () => curves(run)));
+  const sections = [first, safely("The table", () => explore(run)), safely("The worst samples", () => worst(run, pictures)), safely("The comparison of models", () => measures(run)), safely("How it was measured", () => method(run))]
+    .filter((section) => section != null);
+  const links = sections.filter((section) => SECTIONS[section.id]).map((section) => {
+    const name = SECTIONS[section.id];
+    section.id = prefix + section.id;
+    return h("a", { href: `#${section.id}` }, name);
+  });
+  return h("main", {}, h("header", {}, h("h1", {}, shown(run.results.title || "Holdfast audit")),
+    h("p", {}, "Do these models' ", term("explanation", "explanations"), " hold when the input is nudged and the prediction stays?")),
+    h("nav", { class: "contents", "aria-label": "contents" }, ...links), ...sections,
+    h("footer", {}, `Made by Holdfast ${(run.manifest as Record<string, unknown>).holdfast ?? ""} from ${shown(run.folder)}.`));
 }
 
-document.head.append(h("style", {}, css));
-const runs = readRuns();
-const pages = runs.map((run) => (isExperiment(run) ? experimentPage(run) : page(run)));
-if (pages.length > 1) {
-  const bar = h("nav", {});
+const runPage = (run: Run | ExperimentRun, pictures: string[], prefix: string) => (isExperiment(run) ? experimentPage(run, pictures) : auditPage(run, pictures, prefix));
+const runName = (run: Run | ExperimentRun) => (isExperiment(run) ? run.results.experiment : run.results.title || run.folder);
+
+// One page at a time, made when it is first shown.
+function tabs(names: string[], pages: (() => HTMLElement)[]): HTMLElement[] {
+  const made = new Map<number, HTMLElement>(), place = h("div");
   const show = (index: number) => {
-    pages.forEach((element, i) => (element.hidden = i !== index));
-    [...bar.children].forEach((button, i) => button.classList.toggle("chosen", i === index));
+    if (!made.has(index)) made.set(index, pages[index]());
+    place.replaceChildren(made.get(index)!);
+    buttons.forEach((element, i) => element.setAttribute("aria-pressed", String(i === index)));
   };
-  runs.forEach((run, index) => {
-    const button = h("button", {}, run.results.title || run.folder);
-    button.addEventListener("click", () => show(index));
-    bar.append(button);
-  });
-  document.body.append(bar, ...pages);
+  const buttons = names.map((name, index) => button(shown(name), () => show(index), { "aria-pressed": "false" }));
   show(0);
-} else {
-  document.body.append(...pages);
+  return [h("nav", { class: "runs", "aria-label": "runs" }, ...buttons), place];
+}
+
+function content(payload: Payload): HTMLElement[] {
+  if (payload.page === "leaderboard") return [leaderboardPage(payload)];
+  if (payload.page === "survey") return [surveyPage(payload)];
+  if (payload.page === "site") return [sitePage(payload)];
+  const runs = payload.runs ?? [], pages = runs.map((run, index) => () => runPage(run, payload.pictures, runs.length > 1 ? `run-${index + 1}-` : ""));
+  if (runs.length === 1) return [pages[0]()];
+  const compared = payload.comparison ? [() => comparePage(payload.comparison!)] : [];
+  return tabs([...compared.map(() => "Compare"), ...shownNames(runs.map(runName))], [...compared, ...pages]);
+}
+
+const sheet = new CSSStyleSheet();
+sheet.replaceSync(css);
+document.adoptedStyleSheets = [sheet];
+try {
+  document.body.append(...content(readPayload()));
+} catch (error) {
+  document.body.append(h("main", {}, h("p", { class: "warning" }, `This page cannot be shown: ${error instanceof Error ? error.message : String(error)}`)));
 }
 document.body.dataset.ready = "true";

@@ -1,6 +1,7 @@
-// The answer first: for each dataset and metric, which model's explanations hold, and whether that is worth anything.
-import type { Gate, Row, Run } from "./data";
-import { groupBy, h, number, percent } from "./dom";
+// The answer first: whether the gates are met and by how much, and one sentence for each model.
+import { certified, threatText, type Gate, type Row, type Run } from "./data";
+import { counted, fold, groupBy, h, interval, number, shown } from "./dom";
+import { term } from "./terms";
 
 // With as many digits as it takes to see that it is not the limit.
 function apart(value: number | null, limit: number): string {
@@ -9,11 +10,36 @@ function apart(value: number | null, limit: number): string {
   return number(value, digits);
 }
 
+type GateRow = Gate["rows"][number];
+
 // What a row of a gate is about, in a few words.
-function gateSubject(run: Run, row: Gate["rows"][number]): string {
-  if (row.row !== undefined) return `${run.results.rows[row.row].model}, ${run.results.rows[row.row].attack}, epsilon ${run.results.rows[row.row].threat.epsilon}`;
+function gateSubject(run: Run, row: GateRow): string {
+  const attacked = row.row === undefined ? undefined : run.results.rows[row.row];
+  if (attacked) return shown(`${attacked.model}, ${attacked.explainer}, ${attacked.attack}, ${threatText(attacked.threat)}`);
   const measured = row.measure === undefined ? undefined : run.results.measures?.[row.measure];
-  return measured ? `${measured.model}, ${measured.measure}` : "";
+  return measured ? shown(`${measured.model}, ${measured.measure}`) : "";
+}
+
+// How far a row is from the limit, on the side where it is met.
+const slack = (gate: Gate, row: GateRow) => (row.value == null ? -Infinity : (row.value - gate.limit) * (/</.test(gate.gate) ? -1 : 1));
+const deciding = (gate: Gate): GateRow => gate.rows.reduce((worst, row) => (slack(gate, row) < slack(gate, worst) ? row : worst));
+
+function gateLine(run: Run, gate: Gate): HTMLElement {
+  const row = deciding(gate), missed = gate.rows.filter((other) => !other.met).length;
+  const distance = row.value == null ? "it is undefined" : `${apart(row.value, gate.limit)}, ${number(Math.abs(row.value - gate.limit), 3)} ${gate.met ? "to spare" : "short"}`;
+  const rest = gate.met || gate.rows.length === 1 ? "" : ` (${missed} of ${counted(gate.rows.length, "row")})`;
+  return h("li", {}, h("strong", {}, gate.met ? "met " : "not met "), h("code", {}, gate.gate), `: ${distance}. ${gateSubject(run, row)}${rest}`);
+}
+
+const GATES_SHOWN = 4;
+
+export function banner(run: Run): HTMLElement {
+  const gates = [...run.results.gates].sort((a, b) => Number(a.met) - Number(b.met)), missed = gates.filter((gate) => !gate.met).length;
+  if (!gates.length) return h("div", { class: "banner none", id: "gates" }, h("p", {}, "No gates were set. Add ", h("code", {}, "--gate 'top_k(k=8)>=0.6'"), " to make a build fail when explanations become fragile."));
+  const lines = gates.map((gate) => gateLine(run, gate));
+  return h("div", { class: `banner ${missed ? "missed" : "met"}`, id: "gates", role: "status" },
+    h("h2", {}, missed ? `Failed: ${missed} of ${counted(gates.length, "gate")} not met` : gates.length === 1 ? "Passed: the gate is met" : `Passed: all ${gates.length} gates are met`),
+    h("ul", {}, ...lines.slice(0, GATES_SHOWN)), lines.length > GATES_SHOWN ? fold(`${lines.length - GATES_SHOWN} more`, () => [h("ul", {}, ...lines.slice(GATES_SHOWN))]) : null);
 }
 
 // The row that is worst for the defender: an explanation holds no better than under the strongest attack that was run.
@@ -29,57 +55,63 @@ export function strongest(rows: Row[]): Row {
 // Above this, the top features hardly depend on the input.
 const SAME_EVERYWHERE = 0.95;
 
-// Where the attacked explanation lies between another sample's (0) and its own (1).
-function fromAnother(row: Row): string {
-  if (row.specific == null) return "";
-  if (row.specific < 0) return `Attacked explanations are further from their own than another sample's are (specific ${number(row.specific)}).${meaning(row)}`;
-  return `That is ${percent(row.specific)} of the way from another sample's explanation to its own.${meaning(row)}`;
+const topCount = (metric: string) => Number(/^(?:top_k|lens_precision|lens_recall)\w*\((?:.*,)?k=(\d+)/.exec(metric)?.[1] ?? NaN);
+const ofTop = (share: number, k: number) => number(share * k, share * k >= 99.95 || Number.isInteger(share * k) ? 0 : 1);
+
+// "keeps 7.2 of its top 8 features", or the number itself for metrics that count nothing.
+function kept(row: Row): (Node | string)[] {
+  const k = topCount(row.metric), window = /^lens_\w+\(.*w=(\d+)/.exec(row.metric)?.[1];
+  if (row.mean == null) return [`has no defined ${row.metric}`];
+  if (Number.isNaN(k)) return [h("code", {}, row.metric), " is ", h("strong", {}, interval(row.mean, row.low, row.high)), row.direction === "higher" ? " (1 is unchanged)" : " (0 is unchanged)"];
+  return [window ? "finds " : "keeps ", h("strong", {}, ofTop(row.mean, k)), " of its ", term("top k", `top ${k} features`), window ? ` again within ${counted(Number(window), "step")}` : ""];
 }
 
-// What `specific` is never shown without, and what the three come to.
-function meaning(row: Row): string {
-  if (row.lift == null) return "";
-  const parts = [`lift ${number(row.lift)}`];
-  if (row.effective_sets != null) parts.push(`${number(row.effective_sets, 1)} effective sets`);
-  if (row.own_advantage != null) parts.push(`own advantage ${number(row.own_advantage)}`);
-  const judged = row.robust_and_specific == null ? "" : ` “Robust and specific” ${row.robust_and_specific === "not decided" ? "is not decided" : row.robust_and_specific}.`;
-  const words = parts.join(", ");
-  return ` ${words[0].toUpperCase()}${words.slice(1)}.${judged}`;
+// What two different inputs share, and what that means for this row.
+function beside(row: Row): (Node | string)[] {
+  if (row.between == null || row.direction === "lower") return ["."];
+  const k = topCount(row.metric);
+  const share = [term("between", Number.isNaN(k) ? `two different inputs score ${number(row.between)}` : `two different inputs share ${ofTop(row.between, k)}`)];
+  const proven = certified(row);
+  const proof = proven == null ? [] : ["; ", term("certified", Number.isNaN(k) ? `${number(proven)} is proven` : `${ofTop(proven, k)} are proven to stay`)];
+  return ["; ", ...share, ...proof, ".", MEANINGS[judged(row)?.[1] ?? ""] ?? ""];
 }
 
-function verdict(rows: Row[]): HTMLElement {
-  const models = [...groupBy(rows, (row) => row.model).values()].map(strongest);
-  const higher = rows[0].direction === "higher";
-  models.sort((a, b) => ((b.mean ?? -Infinity) - (a.mean ?? -Infinity)) * (higher ? 1 : -1));
-  const best = models[0];
-  const informative = models.filter((row) => row.between == null || row.between < SAME_EVERYWHERE);
-  const items = [
-    h("p", { class: "verdict" }, h("strong", {}, best.model), models.length > 1 ? " holds best: " : ": ", h("strong", {}, number(best.mean)),
-      ` [${number(best.low)}, ${number(best.high)}] after ${best.attack}.`),
-  ];
-  if (best.between != null && best.between >= SAME_EVERYWHERE) {
-    items.push(h("p", { class: "warning" },
-      `But two different inputs already score ${number(best.between)} against each other: its explanation is nearly the same for every input, and so trivially robust.`));
-    if (informative.length > 0) {
-      const next = informative[0];
-      items.push(h("p", {}, "Of the models whose explanations depend on the input, ", h("strong", {}, next.model), ` holds best: ${number(next.mean)} [${number(next.low)}, ${number(next.high)}] after ${next.attack}. ${fromAnother(next)}`));
-    }
-  } else {
-    items.push(h("p", {}, fromAnother(best)));
-  }
-  if (models.length === 1 && best.chance != null) items.push(h("p", {}, `A random map would score ${number(best.chance)}.`));
-  if (models.length > 1) {
-    const last = models[models.length - 1];
-    items.push(h("p", {}, `Weakest: ${last.model}, ${number(last.mean)} [${number(last.low)}, ${number(last.high)}] after ${last.attack}; a random map would score ${number(last.chance)}.`));
-  }
-  return h("div", {}, ...items);
+const MEANINGS: Record<string, string> = {
+  trivial: " Its explanation is nearly the same for every input, so that it holds says little.",
+  holds: " It holds and still depends on the input.",
+  breaks: " After the attack it is no closer to its own explanation than another input's is.",
+};
+
+// The conclusion in a few words, as class and text.
+export function judged(row: Row): [kind: string, text: string] | null {
+  if (row.mean == null || row.direction === "lower") return null;
+  if (row.between != null && row.between >= SAME_EVERYWHERE) return ["trivial", "trivial"];
+  if (row.robust_and_specific === "holds") return ["holds", "holds"];
+  if (row.robust_and_specific === "not decided") return ["open", "not decided"];
+  if (row.between != null && (row.high ?? row.mean) < row.between) return ["breaks", "breaks"];
+  if (row.robust_and_specific === "does not hold") return ["breaks", "does not hold"];
+  return null;
 }
 
-export function summary(run: Run): HTMLElement {
-  const cards = [...groupBy(run.results.rows, (row) => `${row.dataset}: ${row.explainer}, ${row.metric}, ${row.threat.norm} ≤ ${row.threat.epsilon}`)].map(([title, rows]) =>
-    h("article", { class: "card" }, h("h3", {}, title), verdict(rows)));
-  const gates = run.results.gates.map((gate) =>
-    h("li", { class: gate.met ? "met" : "missed" }, `${gate.met ? "met" : "not met"}: `, h("code", {}, gate.gate),
-      gate.met ? "" : ` (${gate.rows.filter((row) => !row.met).map((row) => `${gateSubject(run, row)}: ${apart(row.value, gate.limit)}`).join("; ")})`));
-  return h("section", {}, h("div", { class: "cards" }, ...cards), gates.length ? h("ul", { class: "gates" }, ...gates) : null);
+// The metric that the verdict is about: the first one that counts top features, else the first.
+export function headline(rows: Row[]): string {
+  return (rows.find((row) => !Number.isNaN(topCount(row.metric))) ?? rows[0]).metric;
+}
+
+export function verdictLine(rows: Row[], several: boolean): HTMLElement {
+  const row = strongest(rows), verdict = judged(row);
+  return h("li", {}, verdict ? h("span", { class: `badge ${verdict[0]}` }, verdict[1]) : null, h("strong", {}, shown(row.model)), several ? ` (${shown(row.dataset)}) ` : " ", ...kept(row),
+    " under the strongest ", term("attack"), ` (${shown(row.attack)}, ${shown(row.explainer)}, `, term("epsilon", threatText(row.threat)), ")", ...beside(row));
+}
+
+const MODELS_SHOWN = 6;
+
+export function verdicts(run: Run): HTMLElement {
+  const datasets = groupBy(run.results.rows, (row) => row.dataset);
+  const lines = [...datasets.values()].flatMap((rows) => {
+    const metric = headline(rows);
+    return [...groupBy(rows.filter((row) => row.metric === metric), (row) => row.model).values()].map((mine) => verdictLine(mine, datasets.size > 1));
+  });
+  return h("div", { class: "verdicts" }, h("ul", {}, ...lines.slice(0, MODELS_SHOWN)),
+    lines.length > MODELS_SHOWN ? fold(`${lines.length - MODELS_SHOWN} more models`, () => [h("ul", {}, ...lines.slice(MODELS_SHOWN))]) : null);
 }

@@ -1,69 +1,158 @@
-// The samples whose explanation moved most, side by side.
-import { chart, labelWidth } from "./chart";
-import type { Bar, Run, WorstSample } from "./data";
-import { h, number } from "./dom";
+// The samples whose explanation moved most, one at a time and large: pictures, tables, graphs and sentences.
+import { threatText, type Bar, type Row, type Run, type State, type WorstSample } from "./data";
+import { button, h, number, percent, shown, shownNames, significant, svg } from "./dom";
 
-const STATE_COLOURS = { domain: ["kept", "lost", "new", "other"], range: ["#2f9e64", "#d6453d", "#1f6feb", "#b9c2cc"] };
+export type Pictures = string[]; // data URLs, by their places
 
-const LABELS = 140; // pixels of names
+const TITLES: Record<string, string> = { input: "input", nudge: "nudge", perturbed: "nudged input", before: "explanation before", after: "explanation after", change: "top k: what moved" };
 
-// Pixels inside a card: as many of at least 420 side by side as the page has room for (style.css).
-function insideCard(room: number): number {
-  const page = room + 26, gap = 14, columns = Math.max(1, Math.floor((page + gap) / (420 + gap)));
-  return (page - gap * (columns - 1)) / columns - 34;
+// A picture as large as the window, with its pixels as squares.
+function zoom(source: string, title: string): void {
+  const dialog = h("dialog", { class: "zoom", "aria-label": title }, h("img", { src: source, alt: title }), h("p", {}, title, " ", button("close", () => dialog.close()))) as HTMLDialogElement;
+  dialog.addEventListener("click", (event) => event.target !== dialog.querySelector("p") && dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
 }
 
-// Bars before (up) and after (down), in the order of the clean importance.
-function bars(values: Bar[]): HTMLElement {
-  const panel = (room: number, field: string, title: string, labels: boolean) => ({
-    width: Math.max(60, Math.min(170, (insideCard(room) - labelWidth(values.map((bar) => bar.name), LABELS) - 50) / 2)),
-    height: { step: 15 },
-    mark: { type: "bar" },
-    encoding: {
-      y: { field: "name", type: "nominal", sort: null, title: null, axis: labels ? { labelLimit: LABELS } : null },
-      x: { field, type: "quantitative", title, axis: { tickCount: 3 } },
-      color: { field: "state", type: "nominal", scale: STATE_COLOURS, legend: null },
-      tooltip: [{ field: "name", title: "feature" }, { field: "value", title: "input", format: ".3f" }, { field: "moved", title: "perturbed input", format: ".3f" },
-        { field: "before", title: "importance", format: ".3f" }, { field: "after", title: "importance after", format: ".3f" }],
-    },
+function figure(source: string, title: string, note = ""): HTMLElement {
+  const open = button("", () => zoom(source, title), { class: "picture", title: "click to enlarge" });
+  open.append(h("img", { src: source, alt: title }));
+  return h("figure", {}, open, h("figcaption", {}, title, note ? h("span", { class: "note" }, ` ${note}`) : null));
+}
+
+// One picture over the other, cut where the slider stands.
+function wipe(before: string, after: string, title: string): HTMLElement {
+  const over = h("img", { src: after, alt: `${title} after`, class: "over" }) as HTMLImageElement;
+  const slider = h("input", { type: "range", min: "0", max: "100", value: "50", "aria-label": `${title}: from before to after` }) as HTMLInputElement;
+  const cut = () => (over.style.clipPath = `inset(0 0 0 ${100 - Number(slider.value)}%)`);
+  slider.addEventListener("input", cut);
+  cut();
+  return h("figure", { class: "wipe" }, h("div", { class: "layers" }, h("img", { src: before, alt: `${title} before` }), over),
+    h("figcaption", {}, `${title}: before ↔ after`), slider);
+}
+
+// From nothing to the largest share of a map that is drawn: both maps have the same colours.
+function colourBar(sample: WorstSample): HTMLElement {
+  return h("p", { class: "colour-bar" }, "0 ", h("span", { class: "heat" }), ` ${sample.share == null ? "largest" : `${significant(100 * sample.share, 2)} % of the map`} (both maps, colours by the root)`);
+}
+
+function images(sample: WorstSample, pictures: Pictures): HTMLElement[] {
+  const of = (name: string) => (sample.pictures?.[name] == null ? null : pictures[sample.pictures[name]]);
+  const notes: Record<string, string> = { nudge: sample.nudge ? `full colour: a change of ${significant(sample.nudge, 2)}` : "" };
+  const shownPictures = Object.keys(TITLES).flatMap((name) => (of(name) ? [figure(of(name)!, TITLES[name], notes[name])] : []));
+  const [before, after] = [of("before"), of("after")];
+  if (before && after) shownPictures.push(wipe(before, after, "explanation"));
+  return [h("div", { class: sample.sides === 2 ? "pictures pairs" : "pictures" }, ...shownPictures), colourBar(sample)];
+}
+
+// The edges of both top sets between nodes on a circle.
+function nodeLink(sample: WorstSample): HTMLElement | null {
+  if (!sample.edges) return null;
+  const { nodes, sides } = sample.edges, size = 320, radius = 130, middle = size / 2;
+  const place = (node: number) => [middle + radius * Math.sin((2 * Math.PI * node) / nodes), middle - radius * Math.cos((2 * Math.PI * node) / nodes)];
+  const drawings = sides.map((edges, side) => {
+    const touched = [...new Set(edges.flatMap(([i, j]) => [i, j]))];
+    const lines = edges.map(([i, j, state]) => {
+      const [[x1, y1], [x2, y2]] = [place(i), place(j)];
+      return svg("path", { d: `M${x1},${y1} Q${middle},${middle} ${x2},${y2}`, class: `edge stroke-${state}` }, svg("title", {}, `${i} – ${j}: ${state}`));
+    });
+    const dots = touched.flatMap((node) => {
+      const [x, y] = place(node), far = 1.13;
+      return [svg("circle", { cx: x, cy: y, r: 3, class: "fill-ink" }), svg("text", { x: middle + (x - middle) * far, y: middle + (y - middle) * far + 3, "text-anchor": "middle" }, String(node))];
+    });
+    return h("figure", {}, svg("svg", { viewBox: `0 0 ${size} ${size}`, class: "nodelink", role: "img", "aria-label": "edges of the top k before and after" }, svg("circle", { cx: middle, cy: middle, r: radius, class: "rim" }), ...lines, ...dots),
+      h("figcaption", {}, sides.length > 1 ? `${side === 0 ? "left" : "right"} graph: edges of the top k` : "edges of the top k between nodes"));
   });
-  const spec = (room: number) => ({ data: { values }, hconcat: [panel(room, "before", "before", true), panel(room, "after", "after", false)], spacing: 10 });
-  return chart(spec, "importance of the features before and after the attack");
+  return h("div", { class: "pictures" }, ...drawings);
 }
 
-export function card(sample: WorstSample, metric: string): HTMLElement {
-  const label = sample.label == null ? "" : `, label ${sample.label}`;
-  const pictures = sample.pictures?.map((picture) =>
-    h("figure", {}, h("img", { src: picture.data, alt: picture.title }), h("figcaption", {}, picture.title)));
-  return h("article", { class: "card" },
-    h("h4", {}, `sample ${sample.sample}`), h("p", {}, `predicted ${sample.prediction}${label}; ${metric} ${number(sample.value)}`),
-    pictures ? h("div", { class: "pictures" }, ...pictures) : null, sample.bars ? bars(sample.bars) : null);
+// One line a feature: what it was, what it became, and how much it counts before and after on one scale.
+function bars(values: Bar[]): HTMLElement {
+  const names = shownNames(values.map((bar) => bar.name)), most = Math.max(1e-12, ...values.flatMap((bar) => [bar.before, bar.after]));
+  const length = (share: number) => `${(100 * share) / most}%`;
+  const now = values.map((bar) => h("span", { class: `bar-now ${bar.state}` }));
+  const lines = values.map((bar, i) => {
+    const ghost = h("span", { class: "bar-before" }), changed = bar.value !== bar.moved;
+    ghost.style.width = length(bar.before);
+    return h("tr", { class: bar.state }, h("th", { scope: "row" }, names[i]), h("td", { class: "number" }, bar.value), h("td", { class: changed ? "number changed" : "number" }, changed ? `→ ${bar.moved}` : "same"),
+      h("td", { class: "bars" }, ghost, now[i]), h("td", { class: "number" }, percent(bar.before)), h("td", { class: "number" }, percent(bar.after)), h("td", {}, bar.state === "other" ? "" : bar.state));
+  });
+  const slider = h("input", { type: "range", min: "0", max: "100", value: "100", "aria-label": "importance: from before to after" }) as HTMLInputElement;
+  const move = () => values.forEach((bar, i) => (now[i].style.width = length(bar.before + (Number(slider.value) / 100) * (bar.after - bar.before))));
+  slider.addEventListener("input", move);
+  move();
+  const head = ["feature", "value", "nudged to", "importance: pale before, full after", "before", "after", "top k"].map((text, i) => h("th", { scope: "col", ...([1, 2, 4, 5].includes(i) ? { class: "number" } : {}) }, text));
+  return h("div", { class: "scroll", tabindex: "0" }, h("label", { class: "choice" }, h("span", {}, "before"), slider, h("span", {}, "after")), h("table", { class: "aligned" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...lines)));
+}
+
+// A sentence twice: the darker a word, the more it counts; words that were replaced are underlined.
+function sentence(words: NonNullable<WorstSample["words"]>): HTMLElement {
+  const line = (title: string, key: "before" | "after") => {
+    const most = Math.max(1e-12, ...words.map((word) => word[key]));
+    return h("p", { class: "sentence" }, h("span", { class: "note" }, `${title}: `), ...words.flatMap((word) => {
+      const text = key === "before" ? word.text : word.moved, element = h("span", { class: `word ${word.state}${word.text === word.moved ? "" : " changed"}`, title: percent(word[key]) }, shown(text));
+      element.style.setProperty("--weight", `${Math.round((70 * word[key]) / most)}%`);
+      return [element, " "];
+    }));
+  };
+  return h("div", {}, line("before", "before"), line("after", "after"));
+}
+
+export function stateLegend(): HTMLElement {
+  const names: Record<Exclude<State, "other">, string> = { kept: "in the top k before and after", lost: "lost", new: "new" };
+  return h("p", { class: "legend" }, ...Object.entries(names).map(([state, text]) => h("span", { class: "key" }, h("span", { class: `dot ${state}` }), text)));
+}
+
+export function card(sample: WorstSample, metric: string, pictures: Pictures): HTMLElement {
+  const label = sample.label == null ? "" : `, label ${shown(sample.label)}`;
+  return h("article", { class: "card sample" },
+    h("h4", {}, `sample ${sample.sample}`), h("p", {}, `predicted ${shown(sample.prediction)}${label}; ${shown(metric)} ${number(sample.value)}`),
+    ...(sample.pictures ? images(sample, pictures) : []), nodeLink(sample), sample.words ? sentence(sample.words) : null, sample.bars ? bars(sample.bars) : null);
 }
 
 // The row to start with: the one that moved furthest on the scale from chance to identical.
-function mostBroken(run: Run): number {
+function mostBroken(run: Run, indices: number[]): number {
   const left = (index: number) => {
     const row = run.results.rows[index];
     return (row.adjusted ?? row.mean ?? Infinity) * (row.direction === "higher" ? 1 : -1);
   };
-  const shown = run.results.rows.map((_, index) => index).filter((index) => run.worst[index]?.length);
-  return shown.reduce((best, index) => (left(index) < left(best) ? index : best));
+  return indices.reduce((best, index) => (left(index) < left(best) ? index : best));
 }
 
-export function worst(run: Run): HTMLElement {
-  const place = h("div", { class: "cards wide" });
-  const choice = h("select", { "aria-label": "model and attack" }) as HTMLSelectElement;
-  run.results.rows.forEach((row, index) => {
-    if (run.worst[index]?.length) choice.append(h("option", { value: String(index) }, `${row.dataset} · ${row.model} · ${row.explainer} · ${row.attack} ${row.threat.norm} ≤ ${row.threat.epsilon} · ${row.metric}`));
-  });
+const rowText = (row: Row) => shown(`${row.dataset} · ${row.model} · ${row.explainer} · ${row.attack} · ${threatText(row.threat)} · ${row.metric}`);
+
+export function worst(run: Run, pictures: Pictures): HTMLElement | null {
+  const indices = run.results.rows.map((_, index) => index).filter((index) => run.worst[index]?.length);
+  if (!indices.length) return null;
+  const place = h("div"), count = h("span", { role: "status" });
+  const choice = h("select", { "aria-label": "row" }, ...indices.map((index) => h("option", { value: String(index) }, rowText(run.results.rows[index])))) as HTMLSelectElement;
+  let at = 0;
+  const samples = () => run.worst[Number(choice.value)];
   const show = () => {
-    const index = Number(choice.value);
-    place.replaceChildren(...run.worst[index].map((sample) => card(sample, run.results.rows[index].metric)));
+    count.textContent = `${at + 1} of ${samples().length}`;
+    place.replaceChildren(card(samples()[at], run.results.rows[Number(choice.value)].metric, pictures));
   };
-  if (!choice.options.length) return h("section", {});
-  choice.value = String(mostBroken(run));
-  choice.addEventListener("change", show);
+  const step = (by: number) => {
+    at = (at + by + samples().length) % samples().length;
+    show();
+  };
+  choice.value = String(mostBroken(run, indices));
+  choice.addEventListener("change", () => { at = 0; show(); });
   show();
-  return h("section", {}, h("h2", {}, "The worst samples"), h("p", {}, "The prediction is the same before and after. ", choice),
-    h("p", { class: "legend" }, h("span", { class: "dot kept" }), "in the top k before and after  ", h("span", { class: "dot lost" }), "lost  ", h("span", { class: "dot new" }), "new"), place);
+  const section = h("section", { id: "worst", tabindex: "0" }, h("h2", {}, "Worst samples"),
+    h("p", {}, "The samples whose explanation moved most. The prediction is the same before and after. The arrow keys go from sample to sample."),
+    h("div", { class: "bar" }, h("label", { class: "choice" }, h("span", {}, "row"), choice), button("← previous", () => step(-1)), count, button("next →", () => step(1))), stateLegend(), place,
+    run.left_out ? h("p", { class: "note" }, `${run.left_out} more are in the run's arrays folder: the page would have become too large.`) : null);
+  document.addEventListener("keydown", (event) => {
+    const typing = (event.target as Element).closest?.("input, select, textarea, dialog, .scroll");
+    if (typing || event.altKey || event.ctrlKey || event.metaKey || !section.offsetParent) return;
+    const { top, bottom } = section.getBoundingClientRect();
+    if (bottom < 0 || top > window.innerHeight) return;
+    if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+      event.preventDefault();
+      step(event.key === "ArrowRight" ? 1 : -1);
+    }
+  });
+  return section;
 }

@@ -41,7 +41,6 @@ struct AuditPlan {
   TileOptions tiles;
   std::vector<AuditData> data;
   std::vector<AuditModel> models;
-  std::vector<Gate> gates;
   std::int64_t worst = 4;                              // samples of each row whose arrays are kept
   bool keep_arrays = false;                            // keep the arrays of all samples, not only of the worst
   std::vector<std::string> command;                    // for the manifest
@@ -52,11 +51,12 @@ struct AuditPlan {
 // Leaves out rows with a non-finite value, and counts them.
 void exclude_non_finite(AuditData& data);
 
-// Throws kUsage for a gate whose metric or measure no dataset's trial has: it would pass for ever.
-void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials);
+// Throws kUsage for a gate whose metric or measure no dataset's trial has: it would pass for ever. So would one on the difference
+// to another run where none is `compared`.
+void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials, bool compared = false);
 
 // Runs what is not done yet and writes the folder; continues one that was interrupted. Returns results.json. The folder must
-// have been claimed (run_folder.h). `report.html` is not written here: it is made from the files.
+// have been claimed (run_folder.h). `report.html` is not written here: it is made from the files; gates are complete_audit's.
 Json run_audit(const AuditPlan& plan, const std::string& folder);
 
 // An audit before any work: who it is, what it must meet, and how to prepare it.
@@ -65,6 +65,7 @@ struct AuditRequest {
   std::vector<Gate> gates;
   std::function<AuditPlan()> prepare;
   std::vector<std::string> command = {};  // for the manifest
+  std::string compare = {};               // the folder of another run, for gates on the difference; may be empty
 };
 // results.json of the complete run that lies in the claimed folder, held against these gates, or of a run that is done now.
 Json complete_audit(const AuditRequest& request, const std::string& folder);

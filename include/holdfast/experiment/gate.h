@@ -1,6 +1,7 @@
 // Gates: what must hold for a build to pass. `top_k(k=8)>=0.6` compares the mean of every row with that metric;
 // `top_k(k=8).low>=0.5` another of its numbers: mean, low, high, median, adjusted, specific, lift, effective_sets, own_advantage.
-// `thickness(k=8)>=0.9` does the same for a measure, which has only the first four.
+// `top_k(k=8).drop<=0.05` compares how much worse a row is than in another run, on the same samples (compare_runs.h).
+// `thickness(k=8)>=0.9` does the same for a measure, which has only the first four and drop.
 #pragma once
 
 #include <optional>
@@ -22,6 +23,8 @@ struct Gate {
 
   // A value that is undefined does not meet any gate.
   bool met_by(const std::optional<double>& value) const;
+  // Whether it is about the difference to another run.
+  bool of_drop() const;
 };
 
 // Throws kUsage: an unknown name or field, no comparison, a limit that is not a number.
@@ -29,8 +32,9 @@ Gate parse_gate(const std::string& text);
 
 // Holds every gate against the "rows" of results.json, or against its "measures": an array of
 // {"gate", "met", "rows": [{"row", "value", "met"}]}, with "measure" in place of "row" for measures. Some row must answer each
-// gate: run_audit makes sure of it before any work.
-Json check_gates(const std::vector<Gate>& gates, const Json& rows, const Json& measures = Json::array());
+// gate: run_audit makes sure of it before any work. `drops`: of drops_against, for gates on the difference to another run.
+Json check_gates(const std::vector<Gate>& gates, const Json& rows, const Json& measures = Json::array(),
+                 const Json& drops = Json::array());
 bool all_met(const Json& gates);
 
 }  // namespace holdfast::experiment

@@ -20,7 +20,7 @@ struct PictureOptions {
 // Draws one sample's map; `input` and `map` have the layout's sample shape. A map with negative values is signed: blue below
 // zero, white, red above; magnitudes go from dark to bright. Colours follow the root of the value, so that faint parts show, and
 // on large maps stop at the 99.5th percentile. Grids and graphs: the input, the map, the map over the input and the top features,
-// side by side; pairs below each other. Channels are summed. Vectors: the longest bars with the features' names, values and
+// side by side; so are the sides of a pair. Channels are summed. Vectors: the longest bars with the features' names, values and
 // attributions.
 Image draw_map(const RawArray& input, const RawArray& map, const Schema& schema, const PictureOptions& options = {});
 void write_map_png(const std::string& path, const RawArray& input, const RawArray& map, const Schema& schema,

@@ -1,6 +1,7 @@
 // Tables for the terminal.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,18 @@ std::string tied_cell(double clean, double perturbed);
 // Columns padded to their widest cell (in characters, not bytes); columns of numbers are aligned to the right.
 std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 
+// The same for `width` characters: columns with the largest `drop` are left out first, those with 0 never, and a line says which.
+// Width 0: all of them.
+struct TableColumn {
+  std::string name;
+  std::vector<std::string> cells = {};
+  int drop = 0;
+};
+std::string fitted_table(std::vector<TableColumn> columns, std::size_t width);
+
+// Whether a row of results.json is worse for the defender than another of the same metric; one that is not defined is not.
+bool is_worse(const Json& row, const Json& other);
+
 // Whether some dataset of these rows of results.json was attacked with more than one; and ", epsilon 0.5" of a row where so.
 bool has_several_epsilons(const Json& rows);
 std::string epsilon_words(const Json& rows, const Json& row);
@@ -30,7 +43,7 @@ std::string components_table(const Json& rows);
 std::vector<std::string> row_warnings(const Json& results);
 
 // results.json as the tables that `audit` prints: values with interval and levels, top sets; measures; models
-// compared; then the gates.
-std::string results_table(const Json& results);
+// compared; then a sentence for each model, and the gates. Width 0: every column.
+std::string results_table(const Json& results, std::size_t width = 0);
 
 }  // namespace holdfast::report

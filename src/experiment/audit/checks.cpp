@@ -19,8 +19,10 @@ void exclude_non_finite(AuditData& data) {
   if (data.samples.count() == 0) input_error("{}: no sample is finite", data.name);
 }
 
-void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials) {
+void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials, bool compared) {
   for (const Gate& gate : gates) {
+    if (gate.of_drop() && !compared)
+      usage_error("gate '{}': drop is the difference to another run; name it with --compare RUN", gate.text);
     const bool answered = std::any_of(trials.begin(), trials.end(), [&](const Trial& trial) {
       const auto asked = [&](const auto& registry, const std::vector<std::string>& calls) {
         return std::any_of(calls.begin(), calls.end(),

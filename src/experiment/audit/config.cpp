@@ -179,7 +179,7 @@ AuditConfig read_audit_config(const Config& config) {
   for (const std::string& gate : root.texts("gates", std::vector<std::string>{})) result.gates.push_back(parse_gate(gate));
   std::vector<Trial> trials;
   for (const AuditConfig::DatasetEntry& entry : result.datasets) trials.push_back(entry.trial);
-  check_gates_answered(result.gates, trials);
+  check_gates_answered(result.gates, trials, /*compared=*/true);  // the command line knows
   config.finish();
   result.resolved = config.resolved();
   return result;
@@ -205,7 +205,7 @@ Json identity_of(const AuditConfig& config, const std::vector<Dataset>& datasets
 
 AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& datasets, const std::string& folder,
                         const TileOptions& tiles, at::Device device) {
-  AuditPlan plan{.title = config.title, .seed = config.seed, .tiles = tiles, .gates = config.gates, .worst = config.worst};
+  AuditPlan plan{.title = config.title, .seed = config.seed, .tiles = tiles, .worst = config.worst};
   for (std::size_t i = 0; i < datasets.size(); ++i) plan.data.push_back(make_data(config.datasets[i], datasets[i]));
   for (const AuditConfig::ModelEntry& entry : config.models) {
     if (entry.file.empty()) check_before_training(entry, datasets[entry.dataset], plan.data[entry.dataset], config.seed);

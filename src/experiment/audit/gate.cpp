@@ -16,6 +16,8 @@ namespace {
 const std::vector<std::string> kPlainFields{"mean", "low", "high", "median"};
 const std::vector<std::string> kLevelFields{"adjusted", "specific", "lift", "effective_sets", "own_advantage"};
 
+const std::string kDrop = "drop";
+
 bool is_one_of(const std::vector<std::string>& fields, const std::string& field) {
   return std::find(fields.begin(), fields.end(), field) != fields.end();
 }
@@ -35,7 +37,7 @@ bool is_measure(const std::string& call) {
 std::pair<double, double> range_of(const Metric& metric, const std::string& field) {
   constexpr double kNoEnd = std::numeric_limits<double>::infinity();
   const auto [low, high] = std::minmax({metric.floor(), metric.perfect()});
-  if (field == "lift") return {low - high, high - low};
+  if (field == "lift" || field == kDrop) return {low - high, high - low};
   if (field == "effective_sets") return {1, kNoEnd};
   return is_one_of(kLevelFields, field) ? std::pair(-kNoEnd, 1.0) : std::pair(low, high);  // 1 at most, and no end below
 }
@@ -81,9 +83,10 @@ Gate parse_gate(const std::string& text) {
   if (dot != std::string::npos) {
     gate.field = gate.metric.substr(dot + 1);
     gate.metric.resize(dot);
-    if (!is_one_of(kPlainFields, gate.field) && !is_one_of(kLevelFields, gate.field)) {
+    if (!is_one_of(kPlainFields, gate.field) && !is_one_of(kLevelFields, gate.field) && !gate.of_drop()) {
       std::vector<std::string> fields = kPlainFields;
       fields.insert(fields.end(), kLevelFields.begin(), kLevelFields.end());
+      fields.push_back(kDrop);
       usage_error("gate '{}': unknown field '{}'{}", text, gate.field, suggestion(gate.field, fields));
     }
   }
@@ -101,21 +104,28 @@ Gate parse_gate(const std::string& text) {
   return gate;
 }
 
-Json check_gates(const std::vector<Gate>& gates, const Json& attacked, const Json& measured) {
+bool Gate::of_drop() const {
+  return field == kDrop;
+}
+
+Json check_gates(const std::vector<Gate>& gates, const Json& attacked, const Json& measured, const Json& drops) {
   Json results = Json::array();
   for (const Gate& gate : gates) {
     const char* kind = gate.of_measure ? "measure" : "row";
     const char* name = gate.of_measure ? "measure" : "metric";
-    const Json& rows = gate.of_measure ? measured : attacked;
+    const Json& rows = gate.of_drop() ? drops : gate.of_measure ? measured : attacked;
     Json checked = Json::array();
     bool met = true;
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      if (rows[row].at(name) != gate.metric) continue;
-      const std::optional<double> value = number(rows[row].at(gate.field));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].value(name, "") != gate.metric) continue;
+      const std::optional<double> value = number(rows[i].at(gate.field));
       const bool row_met = gate.met_by(value);
       met = met && row_met;
-      checked.push_back({{kind, row}, {"value", value ? Json(*value) : Json()}, {"met", row_met}});
+      const Json place = gate.of_drop() ? rows[i].at(gate.of_measure ? "measured" : "row") : Json(i);
+      checked.push_back({{kind, place}, {"value", value ? Json(*value) : Json()}, {"met", row_met}});
     }
+    if (checked.empty() && gate.of_drop())
+      input_error("gate '{}': the run that is compared with has no {} on the same samples", gate.text, gate.metric);
     HOLDFAST_CHECK(!checked.empty());
     results.push_back({{"gate", gate.text}, {"limit", gate.limit}, {"met", met}, {"rows", checked}});
   }

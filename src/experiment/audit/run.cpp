@@ -6,6 +6,7 @@
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/experiment/compare_runs.h"
 #include "holdfast/experiment/run_folder.h"
 
 namespace holdfast::experiment {
@@ -54,7 +55,7 @@ class Audit {
             {"measures", measures},
             {"comparisons", comparisons_json(summaries_, measured_, plan_.seed)},
             {"correlations", correlations_json(summaries_, measured_, plan_.seed)},
-            {"gates", check_gates(plan_.gates, rows, measures)}};
+            {"gates", Json::array()}};
   }
 
   const std::string& samples() const { return samples_; }
@@ -167,16 +168,17 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
 }
 
 Json complete_audit(const AuditRequest& request, const std::string& folder) {
-  if (!run_is_complete(folder)) {
+  if (run_is_complete(folder)) {
+    log_info("{} holds this run already, complete", folder);
+  } else {
     AuditPlan plan = request.prepare();
-    plan.gates = request.gates;
     plan.identity = request.identity;
     plan.command = request.command;
-    return run_audit(plan, folder);
+    run_audit(plan, folder);
   }
-  log_info("{} holds this run already, complete", folder);
   Json results = read_json(folder + "/results.json");
-  results["gates"] = check_gates(request.gates, results.at("rows"), results.value("measures", Json::array()));
+  const Json drops = request.compare.empty() ? Json::array() : drops_against(request.compare, folder);
+  results["gates"] = check_gates(request.gates, results.at("rows"), results.value("measures", Json::array()), drops);
   write_json(folder + "/results.json", results);
   return results;
 }
