@@ -137,7 +137,7 @@ def test_audit_from_flags_writes_the_run_folder(holdfast, subject, tmp_path):
 
 def test_a_gate_that_is_not_met_exits_with_1_and_names_the_value(holdfast, subject, tmp_path):
     done = holdfast("audit", *subject, *ATTACK, "--gate", "top_k(k=2)>1", "--out", "run", code=1)
-    assert "NOT MET top_k(k=2)>1\n        mlp:model.safetensors, saliency, er: " in done.stdout
+    assert "NOT MET top_k(k=2)>1\n        mlp:model.safetensors, saliency, gauntlet(effort=light): " in done.stdout
     # Other gates may be held against the finished run.
     holdfast("audit", *subject, *ATTACK, "--gate", "top_k(k=2)>=0", "--out", "run")
     holdfast("audit", *subject, *ATTACK, "--gate", "top_k(k=2)>1", "--out", "run", code=1)

@@ -43,7 +43,7 @@ export function curve(rows: Row[]): HTMLElement {
     const columns = Math.max(1, Math.min(names.length, Math.floor(room / (170 + AXIS))));
     const width = Math.max(120, Math.min(names.length === 1 ? 480 : WIDEST, room / columns - AXIS - 14));
     const x = { field: "epsilon", type: "quantitative", title: `epsilon (${norms[rows[0].threat.norm] ?? rows[0].threat.norm})`, axis: { tickCount: 4, grid: false } };
-    const y = { field: "mean", type: "quantitative", title: null, scale: higher ? { domain: [lowest, 1.02], nice: false } : {}, axis: higher ? { values: [0, 0.25, 0.5, 0.75, 1] } : {} };
+    const y = { field: "mean", type: "quantitative", title: null, scale: higher ? { domain: [lowest, 1.02], nice: false } : {}, axis: higher ? { values: [0, 0.5, 1] } : {} };
     const band = (kind: "between" | "chance") => ({ transform: only(kind), mark: { type: "rect", color: colours[kind], opacity: kind === "chance" ? 0.45 : 0.28 },
       encoding: { x: { value: 0 }, x2: { value: "width" }, y: { field: "from", type: "quantitative" }, y2: { field: "to" }, tooltip: [{ field: "level", title: kind }] } });
     return {

@@ -48,7 +48,7 @@ export function strongest(rows: Row[]): Row {
   return rows.reduce((worst, row) => {
     if (row.mean == null) return worst;
     if (worst.mean == null) return row;
-    return (higher ? row.mean < worst.mean : row.mean > worst.mean) ? row : worst;
+    return (higher ? row.mean <= worst.mean : row.mean >= worst.mean) ? row : worst; // of equals the last, with the largest epsilon
   });
 }
 
@@ -79,6 +79,7 @@ function beside(row: Row): (Node | string)[] {
 const MEANINGS: Record<string, string> = {
   trivial: " Its explanation is nearly the same for every input, so that it holds says little.",
   holds: " It holds and still depends on the input.",
+  "hardly specific": " What is left is hardly more than another input's explanation shares, or is not about the input.",
   breaks: " After the attack it is no closer to its own explanation than another input's is.",
 };
 
@@ -89,7 +90,7 @@ export function judged(row: Row): [kind: string, text: string] | null {
   if (row.robust_and_specific === "holds") return ["holds", "holds"];
   if (row.robust_and_specific === "not decided") return ["open", "not decided"];
   if (row.between != null && (row.high ?? row.mean) < row.between) return ["breaks", "breaks"];
-  if (row.robust_and_specific === "does not hold") return ["breaks", "does not hold"];
+  if (row.robust_and_specific === "does not hold") return ["open", "hardly specific"];
   return null;
 }
 
