@@ -28,11 +28,12 @@ def to_tensor(array: Any, what: str) -> torch.Tensor:
         plain = plain.astype(np.float64)
     if not plain.dtype.isnative:
         plain = plain.astype(plain.dtype.newbyteorder("="))
-    if any(stride < 0 for stride in plain.strides):
+    if not plain.flags.c_contiguous and any(stride < 0 for stride in plain.strides):
         plain = plain.copy()
-    with warnings.catch_warnings():
-        if not plain.flags.writeable:  # nobody writes to it
-            warnings.simplefilter("ignore", UserWarning)
+    if plain.flags.writeable:
+        return torch.from_numpy(plain)
+    with warnings.catch_warnings():  # nobody writes to it
+        warnings.simplefilter("ignore", UserWarning)
         return torch.from_numpy(plain)
 
 

@@ -8,8 +8,9 @@ from dataclasses import Field, dataclass, fields
 from typing import Any, Literal
 
 from . import _core
-from ._arrays import Array, as_given, to_tensor
+from ._arrays import Array
 from ._core import Error
+from ._data import read_inputs
 from ._measure import Similarity
 from ._model import AnyModel, prepared
 from ._question import make_question
@@ -167,7 +168,7 @@ def _bounds(box: Any) -> tuple[float, float] | None:
 
 def attack(
     model: AnyModel,
-    inputs: Array,
+    inputs: Any,
     attack: str = "gauntlet(effort=light)",
     *,
     explainer: str = "saliency",
@@ -196,7 +197,7 @@ def attack(
     Args:
         model: A module or callable from inputs to logits, or what ``load_model`` gave. A module runs in evaluation mode and is
             left in the mode it was in.
-        inputs: Samples, ``[samples, ...]``.
+        inputs: Samples, ``[samples, ...]``: tensors, arrays, lists, a pandas frame, a Dataset or DataLoader.
         attack: Its name with options; ``holdfast.list("attacks")`` shows them.
         explainer: The explanation to attack.
         metric: The similarity to break.
@@ -212,19 +213,19 @@ def attack(
         threads: Tiles computed side by side; 0: one for each core. Python's models run on the calling thread.
         tile: Samples computed at once; 0: chosen by the size of a sample.
     """
-    samples = to_tensor(inputs, "inputs")
+    given = read_inputs(inputs, schema)
     choice = _core.AttackChoice()
     choice.attack, choice.explainer, choice.metric = attack, explainer, metric
     choice.threat = native_threat(threat)
     if len(choice.threat.epsilon) != 1:
-        raise Error(f"epsilon: {threat.epsilon!r} are several; holdfast.audit takes them, attack takes one")
+        raise Error(f"epsilon: {choice.threat.epsilon} are several; holdfast.audit takes them, attack takes one")
     choice.select, choice.trace, choice.random_points = select, bool(trace), bool(random_points)
-    with prepared(model, samples) as native:
+    with prepared(given.model(model), given.tensor) as native:
         question = make_question(
             native,
-            samples,
+            given.tensor,
             targets=targets,
-            schema=schema,
+            schema=given.schema,
             baseline=baseline,
             background=background,
             seed=seed,
@@ -234,7 +235,7 @@ def attack(
         with listening() as warned:
             found = _core.attack(question, choice)
     warn(warned)
-    give = as_given(inputs)
+    give = given.give
     columns = {name: give(values) for name, values in found.columns.items()}
     return Attacked(
         **{name: give(getattr(found, name)) for name in _ARRAYS},

@@ -13,9 +13,10 @@ from typing import Any, Literal
 import torch
 
 from . import _core
-from ._arrays import Array, optional_tensor, to_tensor
+from ._arrays import Array
 from ._attack import Threat, native_threat
 from ._core import Error
+from ._data import read_inputs, read_labels
 from ._model import AnyModel, Model, prepared
 from ._question import count, make_question
 from ._run import Run
@@ -27,9 +28,9 @@ Calls = str | Sequence[str]
 
 def audit(
     models: AnyModel | Mapping[str, AnyModel],
-    inputs: Array,
+    inputs: Any,
     *,
-    labels: Array | None = None,
+    labels: Any = None,
     explainer: Calls = "saliency",
     attack: Calls = "gauntlet(effort=light)",
     metric: Calls = "top_k(k=8)",
@@ -64,8 +65,9 @@ def audit(
 
     Args:
         models: A model, or several by name: modules, functions to logits, or what ``load_model`` gave.
-        inputs: Samples, ``[samples, ...]``, the same for all models. Rows with a value that is not finite are left out.
-        labels: True classes, for accuracy.
+        inputs: Samples, ``[samples, ...]``, the same for all models: tensors, arrays, lists, a pandas frame, a Dataset or
+            DataLoader (read batch by batch into a file). Rows with a value that is not finite are left out.
+        labels: True classes, for accuracy; those of a Dataset or DataLoader when left out.
         explainer: One explainer or several, with options.
         attack: One attack or several. What random points find is measured beside each.
         metric: One metric or several.
@@ -87,7 +89,7 @@ def audit(
         tile: Samples computed at once; 0: chosen by the size of a sample.
         progress: A bar (of tqdm, where it is installed); None: in terminals and notebooks.
     """
-    samples = to_tensor(inputs, "inputs")
+    given = read_inputs(inputs, schema)
     named = _named(models)
     choice = _core.AuditChoice()
     trial = _core.Trial()
@@ -97,18 +99,18 @@ def audit(
     choice.trial = trial
     choice.title, choice.dataset, choice.worst = str(title), str(name), count(worst, "worst")
     choice.gates, choice.restart = _calls(gates, "gates", may_be_none=True), bool(restart)
-    if (classes := optional_tensor(labels, "labels")) is not None:
+    if (classes := read_labels(labels, given)) is not None:
         choice.labels = classes
     # The temporary folder itself is made by the engine, after its checks.
     choice.out = os.path.join(tempfile.gettempdir(), f"holdfast_{secrets.token_hex(8)}") if out is None else os.fspath(out)
     choice.call = f"holdfast.audit({', '.join(named)})"
     with ExitStack() as stack:
-        natives = {key: stack.enter_context(prepared(model, samples)) for key, model in named.items()}
+        natives = {key: stack.enter_context(prepared(given.model(model), given.tensor)) for key, model in named.items()}
         question = make_question(
             next(iter(natives.values())),
-            samples,
+            given.tensor,
             targets=targets,
-            schema=schema,
+            schema=given.schema,
             baseline=baseline,
             background=background,
             seed=seed,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from . import _core
-from ._arrays import Array, as_given, to_tensor
+from ._arrays import Array
+from ._data import read_inputs
 from ._model import AnyModel, prepared
 from ._question import make_question
 from ._schema import AnySchema
@@ -31,7 +32,7 @@ class Explained:
 @overload
 def explain(
     model: AnyModel,
-    inputs: Array,
+    inputs: Any,
     explainer: str = ...,
     *,
     targets: Any = ...,
@@ -46,7 +47,7 @@ def explain(
 @overload
 def explain(
     model: AnyModel,
-    inputs: Array,
+    inputs: Any,
     explainer: str = ...,
     *,
     targets: Any = ...,
@@ -60,7 +61,7 @@ def explain(
 ) -> Explained: ...
 def explain(
     model: AnyModel,
-    inputs: Array,
+    inputs: Any,
     explainer: str = "saliency",
     *,
     targets: Any = None,
@@ -81,7 +82,7 @@ def explain(
     Args:
         model: A module or callable from inputs to logits, or what ``load_model`` gave. A module runs in evaluation mode and is
             left in the mode it was in.
-        inputs: Samples, ``[samples, ...]``.
+        inputs: Samples, ``[samples, ...]``: tensors, arrays, lists, a pandas frame, a Dataset or DataLoader.
         explainer: Its name with options; ``holdfast.list("explainers")`` shows them.
         targets: The classes to explain, one for each sample or one for all; those predicted when left out.
         schema: What is known about the features: one-hot groups, layout; a dictionary, or the path of a schema file.
@@ -92,13 +93,13 @@ def explain(
         tile: Samples computed at once; 0: chosen by the size of a sample.
         return_details: Gives an :class:`Explained` instead of the maps alone.
     """
-    samples = to_tensor(inputs, "inputs")
-    with prepared(model, samples) as native:
+    given = read_inputs(inputs, schema)
+    with prepared(given.model(model), given.tensor) as native:
         question = make_question(
             native,
-            samples,
+            given.tensor,
             targets=targets,
-            schema=schema,
+            schema=given.schema,
             baseline=baseline,
             background=background,
             seed=seed,
@@ -106,7 +107,7 @@ def explain(
             tile=tile,
         )
         batch = _core.explain(question, explainer)
-    give = as_given(inputs)
+    give = given.give
     if not return_details:
         return give(batch.maps)
     return Explained(

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from . import _core
-from ._arrays import Array, as_given, optional_tensor, to_tensor
+from ._arrays import Array, optional_tensor
+from ._data import read_inputs
 from ._model import AnyModel, prepared
 from ._question import make_question
 from ._record import Record
@@ -25,7 +26,7 @@ class Measurement(Record):
 @overload
 def measure_model(
     model: AnyModel,
-    inputs: Array,
+    inputs: Any,
     measures: str,
     *,
     explainer: str = ...,
@@ -42,7 +43,7 @@ def measure_model(
 @overload
 def measure_model(
     model: AnyModel,
-    inputs: Array,
+    inputs: Any,
     measures: Sequence[str],
     *,
     explainer: str = ...,
@@ -58,7 +59,7 @@ def measure_model(
 ) -> list[Measurement]: ...
 def measure_model(
     model: AnyModel,
-    inputs: Array,
+    inputs: Any,
     measures: str | Sequence[str],
     *,
     explainer: str = "saliency",
@@ -80,7 +81,7 @@ def measure_model(
 
     Args:
         model: A module or callable from inputs to logits, or what ``load_model`` gave.
-        inputs: Samples, ``[samples, ...]``.
+        inputs: Samples, ``[samples, ...]``: tensors, arrays, lists, a pandas frame, a Dataset or DataLoader.
         measures: A name with options, or several; ``holdfast.list("measures")`` shows them.
         explainer: The explanation that is measured, by measures that look at one.
         epsilon: Radius of the neighbourhood, for measures that name none of their own.
@@ -90,19 +91,19 @@ def measure_model(
     Returns:
         One :class:`Measurement`, or a list of them in the order of ``measures``.
     """
-    samples = to_tensor(inputs, "inputs")
+    given = read_inputs(inputs, schema)
     calls = [measures] if isinstance(measures, str) else [*measures]
     choice = _core.MeasureChoice()
     choice.measures = calls
     choice.explainer = explainer
     choice.epsilon = float(epsilon)
     choice.endpoints = optional_tensor(endpoints, "endpoints")
-    with prepared(model, samples) as native:
+    with prepared(given.model(model), given.tensor) as native:
         question = make_question(
             native,
-            samples,
+            given.tensor,
             targets=targets,
-            schema=schema,
+            schema=given.schema,
             baseline=baseline,
             background=background,
             seed=seed,
@@ -110,7 +111,7 @@ def measure_model(
             tile=tile,
         )
         measured = _core.measure_model(question, choice)
-    give = as_given(inputs)
+    give = given.give
     results = [
         Measurement(
             json.loads(found.summary), values=give(found.values), parts={name: give(values) for name, values in found.parts}

@@ -36,7 +36,7 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """As a schema file holds it."""
-        return json.loads(self._native.to_json())
+        return dict(json.loads(self._native.to_json()))
 
     def __repr__(self) -> str:
         return f"<holdfast.Schema of a {self.layout}>"
@@ -60,7 +60,7 @@ def _read(source: Any) -> _core.Schema:
         raise Error(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is no text'}") from None
 
 
-def to_native(schema: AnySchema | None) -> _core.Schema | None:
-    if schema is None:
-        return None
+def to_native(schema: AnySchema | _core.Schema | None) -> _core.Schema | None:
+    if schema is None or isinstance(schema, _core.Schema):
+        return schema
     return schema._native if isinstance(schema, Schema) else _read(schema)

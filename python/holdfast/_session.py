@@ -17,26 +17,43 @@ class HoldfastWarning(UserWarning):
 
 
 class _Bar:
-    """One bar of tqdm for each piece of work; in a notebook it is the notebook's."""
+    """One bar of tqdm for each piece of work; in a notebook it is the notebook's. It beats while a long tile is computed."""
+
+    _SECONDS_BETWEEN_BEATS = 1.0
 
     def __init__(self) -> None:
         from tqdm.auto import tqdm
 
         self._make = tqdm
         self._bar: Any = None
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        threading.Thread(target=self._beat, daemon=True).start()
 
     def __call__(self, what: str, done: int, total: int, note: str, finished: bool) -> None:
-        if self._bar is None:
-            self._bar = self._make(total=total or None, desc=what, leave=False)
-        self._bar.set_postfix_str(note, refresh=False)
-        self._bar.update(done - self._bar.n)
+        with self._lock:
+            if self._bar is None:
+                self._bar = self._make(total=total or None, desc=what, leave=False)
+            self._bar.set_postfix_str(note, refresh=False)
+            self._bar.update(done - self._bar.n)
         if finished:
-            self.close()
+            self._take_down()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self._SECONDS_BETWEEN_BEATS):
+            with self._lock:
+                if self._bar is not None:
+                    self._bar.refresh()
+
+    def _take_down(self) -> None:
+        with self._lock:
+            if self._bar is not None:
+                self._bar.close()
+                self._bar = None
 
     def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        self._ended.set()
+        self._take_down()
 
 
 def _wants_bar(progress: bool | None) -> bool:

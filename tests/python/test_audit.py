@@ -1,9 +1,12 @@
 """Audits from Python: the same engine, folder and bytes as the command line."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 import warnings
 
 import holdfast
@@ -132,6 +135,7 @@ def test_pictures(network, inputs):
     worst = run.worst(3)
     assert len(worst) == 3 and len(worst.plot().axes) == 3
     assert worst.samples[0]["value"] == run.samples()["value"].min()
+    torch.manual_seed(0)
     images = torch.rand(4, 1, 5, 5)
     conv = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(18, 2))
     assert len(audit(conv, images).worst(2).plot().axes) == 8
@@ -211,3 +215,61 @@ def test_progress_is_shown_where_it_is_asked_for(network, inputs, capsys):
     assert "audit" in capsys.readouterr().err
     audit(network, inputs)
     assert capsys.readouterr().err == ""
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_same_call_goes_on(network, inputs, tmp_path):
+    calls = {"count": 0, "stop_at": -1}
+
+    def model(x):
+        calls["count"] += 1
+        if calls["count"] == calls["stop_at"]:
+            os.kill(os.getpid(), signal.SIGINT)
+        return network(x)
+
+    settings = {"attack": "er(steps=30)", "tile": 4}
+    audit({"it": model}, inputs, out=tmp_path / "whole", **settings)
+    cost = calls["count"]
+    calls["stop_at"] = cost + cost // 2
+    with pytest.raises(KeyboardInterrupt):
+        audit({"it": model}, inputs, out=tmp_path / "run", **settings)
+    assert list((tmp_path / "run").rglob("*.safetensors")) and not (tmp_path / "run" / "results.json").exists()
+    assert calls["count"] <= calls["stop_at"] + 3, "it stops at the next step"
+    before = calls["count"]
+    audit({"it": model}, inputs, out=tmp_path / "run", **settings)
+    assert calls["count"] - before < 0.8 * cost, "finished tiles are not computed again"
+    for file in ("results.json", "samples.csv"):
+        assert (tmp_path / "run" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+def test_the_bar_beats_inside_a_long_tile(network, inputs, monkeypatch):
+    from holdfast import _session
+
+    monkeypatch.setattr(_session._Bar, "_SECONDS_BETWEEN_BEATS", 0.05)
+    beats = []
+
+    class Slow(torch.nn.Module):
+        def forward(self, x):
+            time.sleep(0.02)
+            return network(x)
+
+    import tqdm
+
+    monkeypatch.setattr(tqdm.std.tqdm, "refresh", lambda self, *a, **k: beats.append(self.n))
+    audit({"it": Slow()}, inputs, attack="er(steps=20)", progress=True)
+    assert beats.count(20) >= 3  # random points and levels are still computed
+
+
+def test_nothing_shows_a_temporary_file_or_pybinds_words(network, inputs):
+    wrong = [
+        lambda: audit(network, inputs, threads="two"),
+        lambda: audit(network, object()),
+        lambda: audit(network, inputs, gates=[3]),
+        lambda: audit(network, inputs, select="best"),
+        lambda: holdfast.Threat("l3"),
+        lambda: holdfast.Threat("l2", {"a": 1}),
+    ]
+    for call in wrong:
+        with pytest.raises(holdfast.Error) as raised:
+            call()
+        text = str(raised.value)
+        assert "\n" not in text and "/tmp" not in text and "incompatible" not in text and "pybind" not in text, text

@@ -1,0 +1,111 @@
+"""The data that people have: arrays, lists, pandas frames, data loaders; as one tensor and what is known about it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import _core
+from ._arrays import as_given, to_tensor
+from ._core import Error
+from ._frames import Encoding, is_frame
+from ._schema import to_native
+
+# Samples that are read from a dataset at once.
+_BATCH = 256
+
+
+@dataclass
+class Given:
+    """Samples as the engine takes them, and the way back."""
+
+    tensor: torch.Tensor
+    schema: _core.Schema | None
+    #: Turns results of the samples' shape, or one value for each, into what was given.
+    give: Callable[[torch.Tensor], Any]
+    #: Classes that came with the samples, from data loaders.
+    labels: torch.Tensor | None = None
+    encoding: Encoding | None = field(default=None, repr=False)
+
+    def model(self, model: Any) -> Any:
+        """The model as a function of the tensor: pipelines of scikit-learn take the rows that were given."""
+        from ._pipeline import as_model, is_pipeline
+
+        return as_model(model, self) if is_pipeline(model) else model
+
+
+def read_inputs(inputs: Any, schema: Any, what: str = "inputs") -> Given:
+    """Any kind of samples."""
+    if is_frame(inputs):
+        encoding = Encoding(inputs)
+        known = to_native(schema) or to_native(encoding.schema())
+        return Given(encoding.tensor(inputs), known, encoding.giver(inputs), encoding=encoding)
+    if isinstance(inputs, (torch.utils.data.DataLoader, torch.utils.data.Dataset)):
+        tensor, labels = _stream(inputs, what)
+        return Given(tensor, to_native(schema), as_given(tensor), labels)
+    if isinstance(inputs, (list, tuple)) and inputs and all(isinstance(one, torch.Tensor) for one in inputs):
+        shapes = {tuple(one.shape) for one in inputs}
+        if len(shapes) > 1:
+            raise Error(f"{what}: the samples have {len(shapes)} different shapes, {sorted(shapes)[0]} and {sorted(shapes)[1]}")
+        inputs = torch.stack(list(inputs))
+    return Given(to_tensor(inputs, what), to_native(schema), as_given(inputs))
+
+
+def _stream(source: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """All samples of a loader or dataset, batch by batch into a file that is mapped: they are never all in memory."""
+    loader = source
+    if isinstance(source, torch.utils.data.Dataset):
+        loader = torch.utils.data.DataLoader(source, batch_size=_BATCH)
+    labels: list[torch.Tensor] = []
+    shape: tuple[int, ...] | None = None
+    count = 0
+    with tempfile.NamedTemporaryFile(prefix="holdfast_", suffix=".samples", delete=False) as file:
+        try:
+            for batch in loader:
+                rows, classes = _parts(batch, what)
+                if shape is not None and tuple(rows.shape[1:]) != shape:
+                    raise Error(f"{what}: a batch has samples of shape {list(rows.shape[1:])}, those before {list(shape)}")
+                shape = tuple(rows.shape[1:])
+                count += len(rows)
+                if classes is not None:
+                    labels.append(classes.detach().cpu().reshape(-1))
+                rows.detach().to("cpu", torch.float32).contiguous().numpy().tofile(file)
+            if shape is None:
+                raise Error(f"{what}: there are no samples")
+            file.flush()
+            elements = count * int(np.prod(shape))
+            mapped = torch.from_file(file.name, shared=False, size=elements, dtype=torch.float32)
+        finally:
+            os.unlink(file.name)  # what is mapped stays
+    if labels and sum(map(len, labels)) != count:
+        raise Error(f"{what}: there are {sum(map(len, labels))} labels for {count} samples")
+    return mapped.view(count, *shape), torch.cat(labels).long() if labels else None
+
+
+def _parts(batch: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
+    if isinstance(batch, torch.Tensor):
+        return batch, None
+    if isinstance(batch, (list, tuple)) and batch and isinstance(batch[0], torch.Tensor):
+        return batch[0], batch[1] if len(batch) > 1 and isinstance(batch[1], torch.Tensor) else None
+    raise Error(f"{what}: a batch is a {type(batch).__name__}; a tensor or (samples, labels) is expected")
+
+
+def read_labels(labels: Any, given: Given) -> torch.Tensor | None:
+    """True classes: those given, or those that came with the samples. Frames' words become numbers in their order."""
+    if labels is None:
+        return given.labels
+    if hasattr(labels, "to_numpy"):
+        labels = labels.to_numpy()
+    if not isinstance(labels, torch.Tensor) and isinstance(labels, Iterable):
+        plain = np.asarray(labels)
+        if plain.dtype == bool:
+            return torch.from_numpy(plain.astype(np.int64))
+        labels = plain
+    found = to_tensor(labels, "labels")
+    return found.long() if found.dtype == torch.bool else found

@@ -1,0 +1,136 @@
+"""Frames of pandas: names, categories and types become the schema."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._core import Error
+
+
+def is_frame(thing: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(thing, pandas.DataFrame)
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    #: Of a category; None for numbers.
+    levels: list[Any] | None
+    whole: bool = False
+    low: float = 0.0
+    high: float = 1.0
+
+    @property
+    def width(self) -> int:
+        return 1 if self.levels is None else len(self.levels)
+
+    @property
+    def names(self) -> list[str]:
+        return [self.name] if self.levels is None else [f"{self.name}={level}" for level in self.levels]
+
+
+class Encoding:
+    """One column for a number, one for each level of a category, in the frame's order."""
+
+    def __init__(self, frame: Any) -> None:
+        if not len(frame):
+            raise Error("inputs: the frame has no rows")
+        self.columns = [self._column(str(name), frame[name]) for name in frame.columns]
+        if len({column.name for column in self.columns}) < len(self.columns):
+            raise Error("inputs: two columns of the frame have one name")
+        self.names = [name for column in self.columns for name in column.names]
+        self._types = frame.dtypes
+
+    @staticmethod
+    def _column(name: str, values: Any) -> _Column:
+        import pandas
+
+        if isinstance(values.dtype, pandas.CategoricalDtype):
+            levels = list(values.cat.categories)
+        elif pandas.api.types.is_bool_dtype(values.dtype):
+            return _Column(name, None, whole=True)
+        elif pandas.api.types.is_numeric_dtype(values.dtype):
+            numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+            finite = numbers[np.isfinite(numbers)]
+            if not len(finite):
+                raise Error(f"inputs: column {name!r} has no number")
+            whole = pandas.api.types.is_integer_dtype(values.dtype)
+            return _Column(name, None, whole=whole, low=float(finite.min()), high=float(finite.max()))
+        elif pandas.api.types.is_datetime64_any_dtype(values.dtype):
+            raise Error(f"inputs: column {name!r} holds times; turn them into numbers first")
+        else:
+            levels = sorted(values.dropna().unique(), key=str)
+        if values.isna().any():
+            raise Error(f"inputs: column {name!r} has rows without a category; name them, fillna('unknown')")
+        return _Column(name, levels)
+
+    def tensor(self, frame: Any) -> torch.Tensor:
+        """[rows, columns] float32."""
+        parts = []
+        for column in self.columns:
+            values = frame[self._key(frame, column.name)]
+            if column.levels is None:
+                parts.append(values.to_numpy(dtype=np.float32, na_value=np.nan)[:, np.newaxis])
+            else:
+                places = {level: i for i, level in enumerate(column.levels)}
+                parts.append(np.eye(column.width, dtype=np.float32)[[places[value] for value in values]])
+        return torch.from_numpy(np.concatenate(parts, axis=1))
+
+    @staticmethod
+    def _key(frame: Any, name: str) -> Any:
+        return next(key for key in frame.columns if str(key) == name)
+
+    def frame(self, rows: np.ndarray[Any, Any]) -> Any:
+        """The rows as a frame like the one that was given: a category is its largest level."""
+        import pandas
+
+        made, at = {}, 0
+        for column, dtype in zip(self.columns, self._types, strict=True):
+            part = rows[:, at : at + column.width]
+            at += column.width
+            if column.levels is None:
+                made[column.name] = part[:, 0].astype(np.float64)
+            else:
+                chosen = [column.levels[i] for i in part.argmax(axis=1)]
+                categorical = isinstance(dtype, pandas.CategoricalDtype)
+                made[column.name] = pandas.Categorical(chosen, dtype=dtype) if categorical else np.array(chosen, dtype=object)
+        return pandas.DataFrame(made)
+
+    def schema(self) -> dict[str, Any]:
+        features, groups, at = [], [], 0
+        for column in self.columns:
+            if column.levels is None:
+                step = {"step": 1.0} if column.whole else {}
+                features.append({"name": column.name, "low": column.low, "high": max(column.high, column.low), **step})
+            else:
+                features += [{"name": name, "low": 0.0, "high": 1.0} for name in column.names]
+                groups.append(
+                    {
+                        "name": column.name,
+                        "columns": list(range(at, at + column.width)),
+                        "levels": [str(level) for level in column.levels],
+                    }
+                )
+            at += column.width
+        return {"layout": {"kind": "vector", "length": at}, "features": features, "groups": groups}
+
+    def giver(self, frame: Any) -> Callable[[torch.Tensor], Any]:
+        """Results with the frame's index: a column for each feature, or one value for each row."""
+        import pandas
+
+        def give(tensor: torch.Tensor) -> Any:
+            values = tensor.detach().cpu().numpy()
+            if values.ndim == 1:
+                return pandas.Series(values, index=frame.index)
+            if values.ndim == 2 and values.shape[1] == len(self.names) and len(values) == len(frame):
+                return pandas.DataFrame(values, index=frame.index, columns=self.names)
+            return values
+
+        return give
