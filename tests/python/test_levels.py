@@ -1,11 +1,10 @@
 """Lift, effective sets and own advantage against NumPy, from their definitions (docs/metrics.md)."""
 
+import holdfast
 import numpy as np
 import pytest
 import torch
 from torch import nn
-
-import holdfast
 
 GROUP = [2, 3, 4]  # columns of one category
 SCHEMA = {
