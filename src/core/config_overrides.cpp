@@ -65,9 +65,43 @@ bool opens_toml(std::string_view value) {
   return !value.empty() && std::string_view("\"'[{").find(value.front()) != std::string_view::npos;
 }
 
+// The parser and all who walk through its tables recurse. Dots that belong to one key, or brackets within brackets, count.
+void check_toml_depth(std::string_view text, const std::string& where) {
+  constexpr int kDeepest = 100;
+  int dots = 0, brackets = 0;
+  std::int64_t line = 1;
+  char quote = '\0';
+  bool comment = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    if (letter == '\n') {
+      ++line;
+      comment = false;
+    }
+    if (comment) continue;
+    if (quote != '\0') {
+      if (letter == '\\' && quote == '"') ++i;
+      if (letter == quote || letter == '\n') quote = '\0';
+    } else if (letter == '"' || letter == '\'') {
+      quote = letter;
+    } else if (letter == '#') {
+      comment = true;
+    } else if (letter == '[' || letter == '{') {
+      ++brackets;
+    } else if (letter == ']' || letter == '}') {
+      --brackets;
+    } else if (letter == '.') {
+      ++dots;
+    }
+    if (std::string_view("=,[]{}\n").find(letter) != std::string_view::npos) dots = 0;
+    if (dots > kDeepest || brackets > kDeepest) usage_error("{}:{}: the TOML is nested more than {} deep", where, line, kDeepest);
+  }
+}
+
 }  // namespace
 
 toml::table parse_toml(std::string_view text, const std::string& where) {
+  check_toml_depth(text, where);
   try {
     return toml::parse(text, where);
   } catch (const toml::parse_error& error) {
@@ -79,6 +113,7 @@ void apply_override(toml::table& document, const std::string& text) {
   const std::string source = "--set " + text;
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) usage_error("{}: not of the form section.key=value", source);
+  check_toml_depth(text, "--set");
   if (text.find_first_of("\r\n") != std::string::npos) usage_error("{}: an override is one line", one_line(source));
   const std::string key = text.substr(0, equals);
   std::string value = text.substr(equals + 1);

@@ -6,6 +6,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/method.h"
+#include "holdfast/core/printable.h"
 
 namespace holdfast {
 namespace {
@@ -113,11 +114,14 @@ class CsvReader {
   std::int64_t row_line_ = 1;
 };
 
-void refuse_nul(std::string_view text, const std::string& where) {
-  const std::size_t nul = text.find('\0');
-  if (nul == std::string_view::npos) return;
-  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(nul), '\n');
-  input_error("{}:{}: a NUL byte; this is not a text table", where, line);
+void refuse_what_is_no_text(std::string_view text, const std::string& where) {
+  const auto line_of = [&](std::size_t place) {
+    return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(place), '\n');
+  };
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
+    input_error("{}:{}: a NUL byte; this is not a text table", where, line_of(nul));
+  if (const std::size_t wrong = first_invalid_utf8(text); wrong < text.size())
+    input_error("{}:{}: a character that is not UTF-8; save the table as UTF-8", where, line_of(wrong));
 }
 
 // Beside what RFC 4180 asks for: blanks at the ends would be trimmed, a lone empty field would be an empty line, and a
@@ -139,7 +143,7 @@ std::size_t CsvTable::column(const std::string& name, const std::string& where) 
 
 CsvTable parse_csv(std::string_view text, const CsvOptions& options, const std::string& where) {
   HOLDFAST_CHECK(options.separator != '"' && options.separator != '\n' && options.separator != '\r');
-  refuse_nul(text, where);
+  refuse_what_is_no_text(text, where);
   CsvReader reader(text, options, where);
   CsvTable table;
   if (options.header) {
@@ -171,11 +175,11 @@ std::string format_csv_row(const std::vector<std::string>& fields) {
   for (const std::string& field : fields) {
     if (&field != &fields.front()) row += ',';
     if (!needs_quotes(field, fields.size() == 1)) {
-      row += field;
+      row += valid_utf8(field);
       continue;
     }
     row += '"';
-    for (const char letter : field) {
+    for (const char letter : valid_utf8(field)) {
       if (letter == '"') row += '"';
       row += letter;
     }

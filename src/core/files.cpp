@@ -19,6 +19,8 @@
 #include <openssl/evp.h>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/file_stream.h"
+#include "holdfast/core/memory.h"
 
 namespace holdfast {
 namespace {
@@ -38,20 +40,13 @@ class Descriptor {
 
   int get() const { return descriptor_; }
   bool valid() const { return descriptor_ >= 0; }
-  // Some file systems report a full disk only here. Returns 0 or the error.
-  int close() {
-    const int descriptor = std::exchange(descriptor_, -1);
-    return ::close(descriptor) == 0 ? 0 : errno;
-  }
 
  private:
   int descriptor_;
 };
 
 Descriptor open_to_read(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) input_error("cannot read {}: {}", path, reason(errno));
-  return file;
+  return Descriptor(open_regular_file(path));
 }
 
 // Reads up to `size` bytes; gives 0 at the end of the file.
@@ -68,7 +63,8 @@ Buffer read_whole(const std::string& path) {
   const Descriptor file = open_to_read(path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) input_error("cannot read {}: {}", path, reason(errno));
-  // One byte more than the file is said to have shows its end without growing; pipes say nothing and grow.
+  check_memory(static_cast<std::size_t>(status.st_size), path);
+  // One byte more than the file is said to have shows its end without growing; files of /proc say nothing and grow.
   Buffer buffer(std::max<std::size_t>(static_cast<std::size_t>(status.st_size) + 1, 4096), {});
   std::size_t filled = 0;
   while (const std::size_t got =
@@ -91,6 +87,17 @@ int write_all(int descriptor, std::span<const std::byte> data) {
     data = data.subspan(static_cast<std::size_t>(wrote));
   }
   return 0;
+}
+
+// What is mapped may be larger than the memory: it is gone through in pieces.
+template <class Use>
+void for_each_piece(std::span<const std::byte> data, const Use& use) {
+  constexpr std::size_t kPiece = std::size_t{8} << 20;
+  for (; !data.empty(); data = data.subspan(std::min(kPiece, data.size()))) {
+    const auto piece = data.first(std::min(kPiece, data.size()));
+    use(piece);
+    count_looked_at(piece.size());
+  }
 }
 
 std::string folder_of(const std::string& path) {
@@ -119,22 +126,11 @@ void sync_folder(const std::string& folder) {
   if (descriptor.valid()) ::fsync(descriptor.get());
 }
 
-// Returns 0 or the error. What was written is on the disk when it returns.
-int write_parts(const std::string& path, int flags, std::span<const std::span<const std::byte>> parts, bool sync) {
-  Descriptor file(::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, 0666));
-  if (!file.valid()) return errno;
-  for (const std::span<const std::byte> part : parts) {
-    if (const int error = write_all(file.get(), part)) return error;
-  }
-  if (sync && ::fsync(file.get()) != 0) return errno;
-  return file.close();
-}
-
-// Computes the SHA-256 of what is fed to it.
-class Sha256 {
+// Computes the SHA-256, or another sum, of what is fed to it.
+class Digest {
  public:
-  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    HOLDFAST_CHECK(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+  explicit Digest(const EVP_MD* kind = EVP_sha256()) : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    HOLDFAST_CHECK(context_ != nullptr && EVP_DigestInit_ex(context_.get(), kind, nullptr) == 1);
   }
   void add(std::span<const std::byte> data) { HOLDFAST_CHECK(EVP_DigestUpdate(context_.get(), data.data(), data.size()) == 1); }
   std::string hex() {
@@ -170,21 +166,63 @@ std::string read_text(const std::string& path) {
   return read_whole<std::string>(path);
 }
 
-void write_atomic(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+int open_regular_file(const std::string& path) {
+  // Opening a pipe would wait for a writer.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) input_error("cannot read {}: {}", path, reason(errno));
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-    // A device or a pipe, such as /dev/stdout: there is nothing to replace.
-    if (const int error = write_parts(path, 0, parts, false)) failure("cannot write {}: {}", path, reason(error));
-    return;
-  }
-  const std::string temporary = temporary_name(path);
-  int error = write_parts(temporary, O_CREAT | O_EXCL, parts, true);
-  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-  if (error != 0) {
-    ::unlink(temporary.c_str());
-    failure("cannot write {}: {}", path, reason(error));
-  }
-  sync_folder(folder_of(path));
+  const int error = ::fstat(descriptor, &status) == 0 ? 0 : errno;
+  if (error == 0 && S_ISREG(status.st_mode)) return descriptor;
+  ::close(descriptor);
+  const bool folder = error == 0 && S_ISDIR(status.st_mode);
+  input_error("cannot read {}: {}", path,
+              folder       ? reason(EISDIR)
+              : error != 0 ? reason(error)
+                           : "it is a device or a pipe, not a file");
+}
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  struct stat status {};
+  // A device or a pipe, such as /dev/stdout: there is nothing to replace.
+  const bool replaces = ::stat(path_.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+  if (replaces) temporary_ = temporary_name(path_);
+  descriptor_ =
+      ::open(replaces ? temporary_.c_str() : path_.c_str(), O_WRONLY | O_CLOEXEC | (replaces ? O_CREAT | O_EXCL : 0), 0666);
+  if (descriptor_ < 0) fail(errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::fail(int error) {
+  failure("cannot write {}: {}", path_, reason(error));
+}
+
+void AtomicFile::write(std::span<const std::byte> data) {
+  for_each_piece(data, [&](std::span<const std::byte> piece) {
+    if (const int error = write_all(descriptor_, piece)) fail(error);
+  });
+}
+void AtomicFile::write(std::string_view text) {
+  write(as_bytes(text));
+}
+
+void AtomicFile::finish() {
+  if (!temporary_.empty() && ::fsync(descriptor_) != 0) fail(errno);
+  // Some file systems report a full disk only here.
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
+  if (temporary_.empty()) return;
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+  temporary_.clear();
+  sync_folder(folder_of(path_));
+}
+
+void write_atomic(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+  AtomicFile file(path);
+  for (const std::span<const std::byte> part : parts) file.write(part);
+  file.finish();
 }
 
 void write_atomic(const std::string& path, std::span<const std::byte> data) {
@@ -239,9 +277,8 @@ void check_writable_folder(const std::string& path) {
   }
   if (!S_ISDIR(status.st_mode)) input_error("cannot write to the folder {}: {} is not a folder", path, folder);
   const std::string probe = temporary_name((std::filesystem::path(folder) / "holdfast").string());
-  if (const int error = write_parts(probe, O_CREAT | O_EXCL, {}, false)) {
-    input_error("cannot write to the folder {}: {}", path, reason(error));
-  }
+  const Descriptor tried(::open(probe.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
+  if (!tried.valid()) input_error("cannot write to the folder {}: {}", path, reason(errno));
   ::unlink(probe.c_str());
 }
 
@@ -251,17 +288,28 @@ Bytes read_maybe_gz(const std::string& path) {
 }
 
 std::string sha256_hex(std::span<const std::byte> data) {
-  Sha256 hash;
-  hash.add(data);
+  Digest hash;
+  for_each_piece(data, [&](std::span<const std::byte> piece) { hash.add(piece); });
   return hash.hex();
 }
 
-std::string sha256_of_file(const std::string& path) {
+namespace {
+
+std::string digest_of_file(const std::string& path, const EVP_MD* kind) {
   const Descriptor file = open_to_read(path);
-  Sha256 hash;
+  Digest hash(kind);
   Bytes buffer(1 << 20);
   while (const std::size_t got = read_some(file, buffer.data(), buffer.size(), path)) hash.add(std::span(buffer).first(got));
   return hash.hex();
+}
+
+}  // namespace
+
+std::string sha256_of_file(const std::string& path) {
+  return digest_of_file(path, EVP_sha256());
+}
+std::string md5_of_file(const std::string& path) {
+  return digest_of_file(path, EVP_md5());
 }
 
 }  // namespace holdfast

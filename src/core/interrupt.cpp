@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <string_view>
 
 #include "holdfast/core/error.h"
 
@@ -30,6 +31,14 @@ void end_now(int) {
   ::_exit(kExitFailure);
 }
 
+// Files are mapped: one that is cut short while it is read, or a disk that fails, comes as a signal.
+void end_of_mapped_file(int) {
+  constexpr std::string_view kSentence = "\nerror: a file that is read was cut short, or a disk failed\n";
+  const ssize_t ignored = ::write(STDERR_FILENO, kSentence.data(), kSentence.size());
+  (void)ignored;
+  ::_exit(kExitFailure);
+}
+
 void handle(int signal) {
   if (!requested.exchange(true)) {
     ::alarm(kPatience);
@@ -50,6 +59,7 @@ void catch_signals() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   std::signal(SIGALRM, end_now);
+  std::signal(SIGBUS, end_of_mapped_file);
   // A limit on file sizes is then reported by the write that meets it, in a sentence.
   std::signal(SIGXFSZ, SIG_IGN);
 }

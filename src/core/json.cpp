@@ -1,9 +1,11 @@
 #include "holdfast/core/json.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/json_error.h"
 
 namespace holdfast {
 namespace {
@@ -42,6 +44,13 @@ std::string json_reason(const std::string& message) {
   return text;
 }
 
+// For the sentence about a file that holds something else.
+struct LastRead {
+  std::mutex mutex;
+  std::string path;
+};
+LastRead last_read;
+
 }  // namespace
 
 Json parse_json(const std::string& text, const std::string& where) {
@@ -58,7 +67,19 @@ Json parse_json(const std::string& text, const std::string& where) {
 }
 
 Json read_json(const std::string& path) {
-  return parse_json(read_text(path), path);
+  Json json = parse_json(read_text(path), path);
+  const std::lock_guard lock(last_read.mutex);
+  last_read.path = path;
+  return json;
+}
+
+std::string wrong_json_sentence(const Json::exception& error) {
+  const std::lock_guard lock(last_read.mutex);
+  if (last_read.path.empty()) return {};
+  const std::string text = error.what();  // "[json.exception.out_of_range.403] key 'rows' not found"
+  const std::size_t start = text.find("] ");
+  return fmt::format("{} does not hold what it should: {}", last_read.path,
+                     start == std::string::npos ? text : text.substr(start + 2));
 }
 
 std::string dump_json(const Json& json) {

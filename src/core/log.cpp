@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "holdfast/core/listener.h"
+#include "holdfast/core/printable.h"
 #include "status_line.h"
 
 namespace holdfast {
@@ -59,7 +60,9 @@ void log_line(LogLevel level, const std::string& message) {
     return;
   }
   // What is normal needs no label.
-  print_line(level == LogLevel::kInfo ? message : fmt::format("{}: {}", kLevelNames[static_cast<std::size_t>(level)], message));
+  // A warning or an error is one line, whatever the names in it hold.
+  const std::string shown = printable(message, /*lines=*/level <= LogLevel::kInfo);
+  print_line(level == LogLevel::kInfo ? shown : fmt::format("{}: {}", kLevelNames[static_cast<std::size_t>(level)], shown));
 }
 
 }  // namespace holdfast

@@ -205,8 +205,9 @@ Header read_header(std::span<const std::byte> file, const std::string& where) {
   if (text.starts_with("PK\x03\x04"))
     input_error("{}: is an .npz archive; save the one array that is meant with numpy.save", where);
   if (text.empty() || !kMagic.starts_with(text.substr(0, kMagic.size()))) {
-    const bool table = text.substr(0, text.find('\n')).find_first_of(",;\t") != std::string_view::npos &&
-                       text.substr(0, 512).find('\0') == std::string_view::npos;
+    const std::string_view start = text.substr(0, 512);  // no more: the file may be larger than the memory
+    const bool table = start.substr(0, start.find('\n')).find_first_of(",;\t") != std::string_view::npos &&
+                       start.find('\0') == std::string_view::npos;
     input_error("{}: is not an npy file (it does not start with \\x93NUMPY){}", where,
                 table ? "; it looks like a table: save its numbers with numpy.save, or audit it by a configuration with the data "
                         "csv(path=...,label=...), which knows its columns"
@@ -281,9 +282,9 @@ RawArray finish(Header header, std::vector<std::byte> bytes) {
   return {header.type, std::move(header.shape), std::move(bytes)};
 }
 
-std::string format_header(const RawArray& array) {
-  const std::string shape = fmt::format("({}{})", fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");
-  std::string literal = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", code_of(array.type), shape);
+std::string format_header(ElementType type, const std::vector<std::int64_t>& shape) {
+  const std::string sizes = fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+  std::string literal = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", code_of(type), sizes);
   // Version 1: magic, version and length take ten bytes; the array starts at a multiple of 64.
   literal.append(63 - (10 + literal.size()) % 64, ' ');
   literal += '\n';
@@ -299,27 +300,40 @@ std::string format_header(const RawArray& array) {
 RawArray parse_npy(std::span<const std::byte> file, const std::string& where) {
   Header header = read_header(file, where);
   const auto data = file.subspan(header.data_begin);
+  check_memory(data.size(), where);
   return finish(std::move(header), {data.begin(), data.end()});
 }
 
 RawArray read_npy(const std::string& path) {
-  std::vector<std::byte> file = read_bytes(path);
-  Header header = read_header(file, path);
-  // The array is moved to the front of what was read: no second buffer.
-  file.erase(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(header.data_begin));
-  return finish(std::move(header), std::move(file));
+  // Mapped: the header is checked before memory is taken.
+  return parse_npy(MappedBytes::of_file(path).bytes(), path);
+}
+
+std::optional<MappedNpy> map_npy(const std::string& path) {
+  MappedBytes file = MappedBytes::of_file(path);
+  Header header = read_header(file.bytes(), path);
+  // NumPy aligns the elements to 64 bytes; other writers may not.
+  const bool as_it_lies = !header.fortran_order && !header.big_endian && header.data_begin % size_of(header.type) == 0;
+  if (!as_it_lies || !is_large(header.data_size)) return std::nullopt;
+  const std::span<const std::byte> bytes = file.bytes().subspan(header.data_begin);
+  return MappedNpy{header.type, std::move(header.shape), std::move(file), bytes};
 }
 
 std::vector<std::byte> format_npy(const RawArray& array) {
-  const std::string header = format_header(array);
+  const std::string header = format_header(array.type, array.shape);
   std::vector<std::byte> file(as_bytes(header).begin(), as_bytes(header).end());
   file.insert(file.end(), array.bytes.begin(), array.bytes.end());
   return file;
 }
 
 void write_npy(const std::string& path, const RawArray& array) {
-  const std::string header = format_header(array);
-  const std::array<std::span<const std::byte>, 2> parts{as_bytes(header), array.bytes};
+  write_npy(path, array.type, array.shape, array.bytes);
+}
+
+void write_npy(const std::string& path, ElementType type, const std::vector<std::int64_t>& shape,
+               std::span<const std::byte> bytes) {
+  const std::string header = format_header(type, shape);
+  const std::array<std::span<const std::byte>, 2> parts{as_bytes(header), bytes};
   write_atomic(path, parts);
 }
 

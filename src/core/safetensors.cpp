@@ -15,6 +15,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/json.h"
+#include "holdfast/core/memory.h"
 
 namespace holdfast {
 namespace {
@@ -256,6 +257,7 @@ TensorFile parse_safetensors(std::span<const std::byte> file, const std::string&
   Json::sax_parse(json.begin(), json.end(), &reader);
   const std::span<const std::byte> data = file.subspan(8 + length);
   check_offsets(reader.entries, data.size(), reader, where);
+  check_memory(data.size(), where);
 
   TensorFile result;
   result.metadata = std::move(reader.metadata);
@@ -267,7 +269,8 @@ TensorFile parse_safetensors(std::span<const std::byte> file, const std::string&
 }
 
 TensorFile read_safetensors(const std::string& path) {
-  return parse_safetensors(read_bytes(path), path);
+  // Mapped: the header is checked before memory is taken.
+  return parse_safetensors(MappedBytes::of_file(path).bytes(), path);
 }
 
 std::vector<std::byte> format_safetensors(const TensorFile& file) {

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/large_tensor.h"
+#include "holdfast/core/memory.h"
 #include "holdfast/core/npy.h"
 #include "holdfast/core/random_words.h"
 #include "holdfast/core/torch.h"
@@ -59,12 +61,34 @@ std::string position_of(std::int64_t index, at::IntArrayRef shape) {
 
 // Throws for the first element of `values` that is not finite; `original` is what the file held.
 void check_finite(const at::Tensor& values, const at::Tensor& original, const std::string& path, const char* what) {
-  if (all_finite(values)) return;
-  const std::int64_t index = at::isfinite(values).logical_not().flatten().nonzero()[0].item<std::int64_t>();
-  const double value = original.flatten()[index].item<double>();
-  const std::string position = position_of(index, values.sizes());
-  if (std::isfinite(value)) input_error("{}: element {} is {}, too large for float32", path, position, value);
-  input_error("{}: element {} is {}; {} must be finite", path, position, value, what);
+  for_each_part(values, [&](std::int64_t begin, const at::Tensor& part) {
+    if (all_finite(part)) return;
+    const std::int64_t within = at::isfinite(part).logical_not().flatten().nonzero()[0].item<std::int64_t>();
+    const std::int64_t index = begin * part[0].numel() + within;
+    const double value = original.flatten()[index].item<double>();
+    const std::string position = position_of(index, values.sizes());
+    if (std::isfinite(value)) input_error("{}: element {} is {}, too large for float32", path, position, value);
+    input_error("{}: element {} is {}; {} must be finite", path, position, value, what);
+  });
+}
+
+at::Tensor mapped_tensor(const MappedBytes& file, std::span<const std::byte> bytes, at::IntArrayRef shape, at::ScalarType type) {
+  return at::from_blob(
+      const_cast<std::byte*>(bytes.data()), shape, [file](void*) {}, at::TensorOptions().dtype(type));
+}
+
+// The array of a file as a tensor: mapped where it is large.
+at::Tensor tensor_of_file(const std::string& path) {
+  if (const std::optional<MappedNpy> array = map_npy(path))
+    return mapped_tensor(array->file, array->bytes, array->shape, scalar_type(array->type));
+  return to_tensor(read_npy(path));
+}
+
+// Rows that are looked at together.
+std::int64_t rows_of_part(const at::Tensor& tensor) {
+  constexpr std::int64_t kPart = std::int64_t{8} << 20;
+  const std::int64_t row_bytes = static_cast<std::int64_t>(tensor.nbytes()) / std::max<std::int64_t>(1, tensor.size(0));
+  return std::max<std::int64_t>(1, kPart / std::max<std::int64_t>(1, row_bytes));
 }
 
 // Each row is made of the first `per_row` words of the stream of its id.
@@ -116,13 +140,14 @@ RawArray to_raw(const at::Tensor& tensor) {
 }
 
 at::Tensor read_inputs(const std::string& path, const ReadOptions& options) {
-  RawArray array = read_npy(path);
-  if (array.type == ElementType::kBool) input_error("{}: has bool elements; {} must be numbers", path, options.what);
-  if (array.shape.empty()) input_error("{}: holds a single number; {} need an axis of samples", path, options.what);
-  if (array.count() == 0) input_error("{}: is empty, its shape is {}", path, to_string(array.shape));
-  const at::Tensor original = to_tensor(std::move(array));
+  const at::Tensor original = tensor_of_file(path);
+  if (original.scalar_type() == at::kBool) input_error("{}: has bool elements; {} must be numbers", path, options.what);
+  if (original.dim() == 0) input_error("{}: holds a single number; {} need an axis of samples", path, options.what);
+  if (original.numel() == 0) input_error("{}: is empty, its shape is {}", path, to_string(original.sizes().vec()));
   const bool fits_float = original.is_floating_point() && original.scalar_type() != at::kDouble;
-  const at::Tensor inputs = original.to(options.keep_double && !fits_float ? at::kDouble : at::kFloat);
+  const at::ScalarType type = options.keep_double && !fits_float ? at::kDouble : at::kFloat;
+  const auto converted = [&](std::int64_t, const at::Tensor& part) { return part.to(type); };
+  const at::Tensor inputs = original.scalar_type() == type ? original : large_change(original, type, converted);
   if (!options.allow_non_finite) check_finite(inputs, original, path, options.what);
   return inputs;
 }
@@ -145,7 +170,52 @@ at::Tensor read_labels(const std::string& path, std::int64_t samples, std::int64
 
 void write_tensor(const std::string& path, const at::Tensor& tensor) {
   // NumPy has no bfloat16; float32 holds every value of it.
-  write_npy(path, to_raw(tensor.scalar_type() == at::kBFloat16 ? tensor.to(at::kFloat) : tensor));
+  const at::Tensor plain =
+      (tensor.scalar_type() == at::kBFloat16 ? tensor.to(at::kFloat) : tensor).detach().to(at::kCPU).contiguous();
+  write_npy(path, element_type(plain.scalar_type()), plain.sizes().vec(),
+            {static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes()});
+}
+
+at::Tensor large_empty(at::IntArrayRef shape, at::ScalarType type) {
+  const std::size_t bytes = static_cast<std::size_t>(c10::multiply_integers(shape)) * c10::elementSize(type);
+  if (!is_large(bytes)) return at::empty(shape, type);
+  const MappedBytes file = MappedBytes::scratch(bytes);
+  return mapped_tensor(file, file.bytes(), shape, type);
+}
+
+void for_each_part(const at::Tensor& tensor, const std::function<void(std::int64_t begin, const at::Tensor& part)>& use) {
+  const std::int64_t rows = rows_of_part(tensor);
+  for (std::int64_t begin = 0; begin < tensor.size(0); begin += rows) {
+    const at::Tensor part = tensor.slice(0, begin, std::min(begin + rows, tensor.size(0)));
+    use(begin, part);
+    count_looked_at(part.nbytes());
+  }
+}
+
+at::Tensor large_change(const at::Tensor& tensor, at::ScalarType type,
+                        const std::function<at::Tensor(std::int64_t begin, const at::Tensor& part)>& change) {
+  at::Tensor changed = large_empty(tensor.sizes(), type);
+  for_each_part(tensor, [&](std::int64_t begin, const at::Tensor& part) {
+    changed.slice(0, begin, begin + part.size(0)).copy_(change(begin, part));
+    count_looked_at(part.nbytes());
+  });
+  return changed;
+}
+
+at::Tensor large_select(const at::Tensor& tensor, const at::Tensor& rows) {
+  std::vector<std::int64_t> shape = tensor.sizes().vec();
+  shape[0] = rows.numel();
+  const std::size_t bytes = static_cast<std::size_t>(c10::multiply_integers(shape)) * tensor.element_size();
+  if (!is_large(bytes)) return tensor.index_select(0, rows.to(tensor.device()));
+  at::Tensor selected = large_empty(shape, tensor.scalar_type());
+  const std::int64_t at_once = rows_of_part(tensor);
+  for (std::int64_t begin = 0; begin < shape[0]; begin += at_once) {
+    const std::int64_t end = std::min(begin + at_once, shape[0]);
+    at::Tensor part = selected.slice(0, begin, end);
+    part.copy_(tensor.index_select(0, rows.slice(0, begin, end).to(tensor.device())));
+    count_looked_at(2 * part.nbytes());
+  }
+  return selected;
 }
 
 at::Tensor random_normal(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose) {
@@ -165,8 +235,13 @@ at::Tensor random_uniform(at::IntArrayRef sample_shape, const at::Tensor& ids, s
 }
 
 bool all_finite(const at::Tensor& tensor) {
-  // One pass, and the usual answer: a finite sum has finite terms only.
-  return std::isfinite(tensor.sum().item<double>()) || at::isfinite(tensor).all().item<bool>();
+  if (tensor.dim() == 0 || tensor.numel() == 0) return at::isfinite(tensor).all().item<bool>();
+  bool finite = true;
+  for_each_part(tensor, [&](std::int64_t, const at::Tensor& part) {
+    // One pass, and the usual answer: a finite sum has finite terms only.
+    finite = finite && (std::isfinite(part.sum().item<double>()) || at::isfinite(part).all().item<bool>());
+  });
+  return finite;
 }
 
 }  // namespace holdfast

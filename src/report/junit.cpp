@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "holdfast/core/printable.h"
 #include "holdfast/report/text_table.h"
 
 namespace holdfast::report {
@@ -16,7 +17,7 @@ std::string escape_control(char letter) {
 
 std::string escape_xml(const std::string& text) {
   std::string result;
-  for (const char letter : text) {
+  for (const char letter : printable(text, /*lines=*/true)) {
     switch (letter) {
       case '&':
         result += "&amp;";

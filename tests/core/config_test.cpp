@@ -32,6 +32,23 @@ Config parse(const std::string& text, const std::vector<std::string>& overrides 
   return Config::parse(text, "audit.toml", overrides);
 }
 
+TEST(Config, DepthIsLimitedBeforeAnybodyRecurses) {
+  std::string dotted, arrays = "a = ", tables = "a = ";
+  for (int i = 0; i < 50000; ++i) {
+    dotted += "a.";
+    arrays += "[";
+    tables += "{a=";
+  }
+  for (const std::string& text : {dotted + "b = 1", "[" + dotted + "b]", arrays, tables, "x = 1\n" + dotted + "b = 1"})
+    EXPECT_ERROR(parse(text), kUsage, "the TOML is nested more than 100 deep");
+  EXPECT_ERROR(parse("seed = 1", {dotted + "b=1"}), kUsage, "nested more than 100 deep");
+  // Dots of many numbers and of quoted text are no depth.
+  std::string numbers = "radii = [";
+  for (int i = 0; i < 500; ++i) numbers += "0.5, ";
+  EXPECT_NO_THROW(parse(numbers + "1.0]"));
+  EXPECT_NO_THROW(parse("name = \"" + std::string(500, '.') + "\" # " + std::string(500, '[')));
+}
+
 TEST(Config, NumbersMayBeQuotients) {
   const Config config = Config::parse("a = \"8/255\"\nb = [0.5, \"1/4\"]\nc = \"1/0\"\nd = \"8\"\ne = \"1/2/3\"", "c.toml");
   const ConfigTable root = config.root();

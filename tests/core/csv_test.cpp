@@ -86,5 +86,11 @@ TEST(Csv, ReadsAdultWithBlanksAfterItsCommas) {
   EXPECT_EQ(rich, 7841);
 }
 
+TEST(Csv, OtherEncodingsAreNamedWithTheirLine) {
+  EXPECT_ERROR(parse_csv("name\ncaf\xe9\n", {}, "t.csv"), kInput,
+               "t.csv:2: a character that is not UTF-8; save the table as UTF-8");
+  EXPECT_EQ(format_csv_row({"caf\xe9", "a"}), "caf\xef\xbf\xbd,a\n") << "what we write is always UTF-8";
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -14,7 +14,7 @@ struct Image {
   std::vector<std::uint8_t> pixels;  // row-major, channels interleaved
 };
 
-// Limits are checked against the header before memory is taken: at most 2^28 pixels.
+// Limits are checked against the header before memory is taken: at most 2^26 pixels (8192 x 8192).
 Image parse_ppm(std::span<const std::byte> file, const std::string& where);
 // `channels` 1 or 3 converts; 0 keeps what the file has (alpha is dropped, palettes are expanded).
 Image decode_png(std::span<const std::byte> file, const std::string& where, std::int64_t channels = 0);

@@ -32,9 +32,9 @@ std::vector<std::uint8_t> rgb_to_grey(const std::vector<std::uint8_t>& rgb) {
 }  // namespace
 
 void check_image_size(std::uint64_t height, std::uint64_t width, const std::string& where) {
-  constexpr std::uint64_t kMostPixels = std::uint64_t{1} << 28;
+  constexpr std::uint64_t kMostPixels = std::uint64_t{1} << 26;
   if (height == 0 || width == 0) input_error("{}: the image is empty ({} x {} pixels)", where, width, height);
-  if (height > kMostPixels / width) input_error("{}: {} x {} pixels are more than the limit of 2^28", where, width, height);
+  if (height > kMostPixels / width) input_error("{}: {} x {} pixels are more than the limit of 2^26", where, width, height);
 }
 
 Image with_channels(Image image, std::int64_t channels) {
