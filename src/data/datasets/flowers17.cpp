@@ -40,7 +40,9 @@ class Flowers17 final : public DatasetLoader {
     // The second checksum is of the same photographs, scaled to 128 x 128.
     const std::string reduced = "a21519515894929fe1b3767bb216aa3494ace4031f3a106b9c7ded9afed20410";
     return {.folder = "flowers17",
-            .files = {{.path = kFlowersArchive, .url = "https://www.robots.ox.ac.uk/~vgg/data/flowers/17/17flowers.tgz"}},
+            .files = {{.path = kFlowersArchive,
+                       .sha256 = {"b59a65d8d1a99cd66944d474e1289eab"},
+                       .url = "https://www.robots.ox.ac.uk/~vgg/data/flowers/17/17flowers.tgz"}},
             .alternatives = {{{.path = "image_*.jpg", .sha256 = {reduced}, .count = kImages}},
                              {{.path = "jpg/image_*.jpg", .count = kImages}}},
             .licence = "not stated",

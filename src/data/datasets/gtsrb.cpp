@@ -151,9 +151,13 @@ class Gtsrb final : public DatasetLoader {
 
   Source source() const override {
     const std::string address = "https://sid.erda.dk/public/archives/daaeac0d7ce1152aea9b61d9f1e19370/";
-    const auto official = [&](const char* name) { return Source::File{.path = name, .url = address + name}; };
+    const auto official = [&](const char* name, const char* md5) {
+      return Source::File{.path = name, .sha256 = {md5}, .url = address + name};
+    };
     return {.folder = "gtsrb",
-            .files = {official(kTrainArchive), official(kTestArchive), official(kLabelArchive)},
+            .files = {official(kTrainArchive, "f33fd80ac59bff73c82d25ab499e03a3"),
+                      official(kTestArchive, "c7e4e6327067d32654124b0fe9e82185"),
+                      official(kLabelArchive, "fe31e9c9270bbcd7b84b7f21a9d9d9e5")},
             .alternatives = {{{kSubset, {"0152961280b36ad5aff70288e2ee823e594b7d0ba691415b230ac657a8468428"}}},
                              {{"train/00000/*.ppm"}, {"test/*.ppm"}, {std::string("test/") + kTestLabels}},
                              {{"GTSRB/Final_Training/Images/00000/*.ppm"}, {"GTSRB/Final_Test/Images/*.ppm"}, {kTestLabels}},

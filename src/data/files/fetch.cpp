@@ -23,8 +23,8 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/new_folders.h"
 #include "holdfast/core/progress.h"
-#include "holdfast/data/verify.h"
 #include "holdfast/core/zip.h"
+#include "holdfast/data/verify.h"
 
 namespace holdfast::data {
 namespace {
@@ -297,11 +297,11 @@ void fetch_file(const std::string& url, const std::string& target, const std::ve
   bool continued = part.size() > 0;
   while (true) {
     request_until_whole(address, part, options);
-    const std::string digest = sha256.empty() ? "" : sha256_of_file(part.path());
+    const std::string digest = sha256.empty() ? "" : digest_like(sha256.front(), part.path());
     if (accepted(digest, sha256)) break;
     if (!continued) {
       fs::remove(part.path());
-      failure("{} has sha256 {}, not {}; it was thrown away", address, digest, fmt::join(sha256, " or "));
+      failure("{} has {} {}, not {}; it was thrown away", address, digest_name(digest), digest, fmt::join(sha256, " or "));
     }
     // The half that was here may have been of another file; the whole one may still be good.
     part.clear();
@@ -323,6 +323,8 @@ std::vector<FetchedFile> fetch_dataset(const std::string& dataset, const Source&
     const std::string target = in_folder(folder, file.path);
     const bool there = !options.again && usable(check_file(folder, file, source.folder));
     fetched.push_back({target, there ? "" : get(dataset, source, file, target, archives, options)});
+    if (file.sha256.empty() && (!there || !file_exists(target + kPinEnding)))
+      write_atomic(target + kPinEnding, sha256_of_file(target));
   }
   return fetched;
 }

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "holdfast/core/files.h"
+#include "holdfast/core/file_stream.h"
 
 namespace holdfast::data {
 namespace {
@@ -27,8 +27,8 @@ std::vector<Source::File> nearest_set(const Source& source, const std::string& f
   return best;
 }
 
-std::string digest_of(const std::vector<std::string>& paths, bool several, const std::string& shown) {
-  if (!several) return sha256_of_file(paths.front());
+std::string digest_of(const std::vector<std::string>& paths, bool several, const std::string& shown, const std::string& like) {
+  if (!several) return digest_like(like, paths.front());
   std::string lines;
   for (const std::string& path : paths) {
     lines += fmt::format("{}  {}/{}\n", sha256_of_file(path), shown, std::filesystem::path(path).filename().string());
@@ -37,6 +37,15 @@ std::string digest_of(const std::vector<std::string>& paths, bool several, const
 }
 
 }  // namespace
+
+std::string digest_name(const std::string& digest) {
+  constexpr std::size_t kMd5Digits = 32;
+  return digest.size() == kMd5Digits ? "md5" : "sha256";
+}
+
+std::string digest_like(const std::string& digest, const std::string& path) {
+  return digest_name(digest) == "md5" ? md5_of_file(path) : sha256_of_file(path);
+}
 
 bool DatasetCheck::good() const {
   return !files.empty() && std::all_of(files.begin(), files.end(), &usable);
@@ -51,12 +60,14 @@ FileCheck check_file(const std::string& folder, const Source::File& file, const 
     return {file.path, State::kMissing,
             several ? fmt::format("{}: {} files of {} are there", path, count, file.count) : fmt::format("{} is missing", path)};
   }
-  if (file.sha256.empty()) return {file.path, State::kUnverified, fmt::format("{} is there; no checksum of it is known", path)};
-  const std::string digest = digest_of(paths, several, shown);
-  if (std::find(file.sha256.begin(), file.sha256.end(), digest) != file.sha256.end()) return {file.path, State::kGood, {}};
-  return {
-      file.path, State::kWrong,
-      fmt::format("{}{} has sha256 {}, not {}", path, several ? " (all of them)" : "", digest, fmt::join(file.sha256, " or "))};
+  std::vector<std::string> known = file.sha256;
+  if (known.empty() && file_exists(path + kPinEnding)) known.push_back(read_text(path + kPinEnding));
+  if (known.empty()) return {file.path, State::kUnverified, fmt::format("{} is there; no checksum of it is known", path)};
+  const std::string digest = digest_of(paths, several, shown, known.front());
+  if (std::find(known.begin(), known.end(), digest) != known.end()) return {file.path, State::kGood, {}};
+  return {file.path, State::kWrong,
+          fmt::format("{}{} has {} {}, not {}", path, several ? " (all of them)" : "", digest_name(known.front()), digest,
+                      fmt::join(known, " or "))};
 }
 
 DatasetCheck check_dataset(const Source& source, const std::string& data_folder) {
