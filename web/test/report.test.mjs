@@ -289,6 +289,7 @@ describe("report", { skip }, () => {
     const page = await open("ensemble/report.html");
     const fold = page.locator("#explore details", { hasText: "Who found what" });
     await fold.locator("summary").first().click();
+    await fold.locator("tbody tr").first().waitFor();
     const parts = rows.flatMap((row) => row.components ?? []);
     assert.ok(parts.length > 3);
     assert.equal(await fold.locator("tbody tr").count(), parts.length);
@@ -494,7 +495,8 @@ describe("report", { skip }, () => {
 });
 
 // Relative luminance and contrast as WCAG 2 has them.
-const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
+const full = (hex) => (hex.length === 4 ? `#${[...hex.slice(1)].map((digit) => digit + digit).join("")}` : hex); // "#fff"
+const channels = (short, hex = full(short)) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
 const linear = (value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
 const luminance = (hex) => channels(hex).map(linear).reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
 const contrast = (a, b) => (Math.max(luminance(a), luminance(b)) + 0.05) / (Math.min(luminance(a), luminance(b)) + 0.05);
