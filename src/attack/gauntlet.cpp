@@ -25,6 +25,7 @@ namespace holdfast::attack::gauntlet {
 std::vector<std::unique_ptr<Component>> components() {
   std::vector<std::unique_ptr<Component>> all;
   all.push_back(make_random());
+  all.push_back(make_cells());
   all.push_back(make_contrast());
   all.push_back(make_gaps());
   all.push_back(make_threshold());

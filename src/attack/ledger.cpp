@@ -145,6 +145,17 @@ void Ledger::record(const at::Tensor& iterates, const Explanation& explanation, 
   history_.add(work_, outcomes_);
 }
 
+void Ledger::record_more(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners) {
+  judge_rows(iterates, explanation, owners);
+}
+
+void Ledger::note_proof(std::int64_t sample, double proven, std::int64_t nodes) {
+  SampleOutcome& outcome = outcomes_[static_cast<std::size_t>(sample)];
+  outcome.proven = is_worse(outcome.value, proven) ? outcome.value : proven;
+  outcome.nodes = nodes;
+  if (!done(sample) && !is_worse(outcome.proven, outcome.value)) stop(sample);
+}
+
 void Ledger::record_start(const at::Tensor& points, const Explanation& explanation) {
   starting_ = true;
   judge_rows(points, explanation, rows_);

@@ -14,7 +14,8 @@ namespace holdfast::attack {
   METHOD(Attack, target)         \
   METHOD(Attack, lens_attack)    \
   METHOD(Attack, multi)          \
-  METHOD(Attack, gauntlet)
+  METHOD(Attack, gauntlet)       \
+  METHOD(Attack, exact)
 
 HOLDFAST_REGISTRY(Attack, attacks, "attack", HOLDFAST_ATTACKS)
 

@@ -9,6 +9,7 @@ namespace holdfast::explain {
   METHOD(Explainer, input_x_gradient)     \
   METHOD(Explainer, integrated_gradients) \
   METHOD(Explainer, smooth_grad)          \
+  METHOD(Explainer, smooth_top)           \
   METHOD(Explainer, gradient_shap)        \
   METHOD(Explainer, occlusion)            \
   METHOD(Explainer, deep_lift)            \

@@ -35,6 +35,10 @@ class Saliency final : public Explainer {
     (void)projection_.applies(task);
   }
 
+  std::optional<RankedGradient> ranked_gradient(const Schema& schema) const override {
+    return RankedGradient{quantity_, projection_.applies(&schema)};
+  }
+
   Explanation attribute(const ExplainTask& task) const override {
     const at::AutoGradMode with_graph(true);
     const Traced traced = trace(task, task.samples.inputs.detach().requires_grad_(), /*create_graph=*/false);

@@ -2,7 +2,8 @@
 // ball of `radius`. No attack can bring top_k(k) of the saliency below it; whether the class is kept and what inputs are valid
 // does not count, so the truth may be higher. Ours; no paper.
 //
-//     1 - d / k      d: the most features that can have left at once while the pairs that are proven keep their order (swaps.h)
+//     1 - d / k      d: the most features that can have left at once while the pairs that are proven keep their order
+//     (metric/swaps.h)
 //
 // A pair of a top feature i and another one j is proven where a lower bound of |I_i| - |I_j| over the ball is above 0:
 //     intervals     of the gradient of the margin of two classes, to which the probability's is parallel (margin_bounds.h):
@@ -25,9 +26,9 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/measure/margin_bounds.h"
 #include "holdfast/measure/measure.h"
+#include "holdfast/metric/swaps.h"
 #include "points.h"
 #include "smooth_measure.h"
-#include "swaps.h"
 
 namespace holdfast::measure::certified_overlap {
 

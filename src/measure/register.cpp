@@ -9,6 +9,8 @@ namespace holdfast::measure {
   METHOD(Measure, thickness_bounds)     \
   METHOD(Measure, no_swap_radius)       \
   METHOD(Measure, certified_overlap)    \
+  METHOD(Measure, exact_overlap)        \
+  METHOD(Measure, smoothed_overlap)     \
   METHOD(Measure, curvature)            \
   METHOD(Measure, dffot)                \
   METHOD(Measure, comp_suff)            \

@@ -34,6 +34,9 @@ struct SampleOutcome {
   // How far an ensemble's value still moved in the last fifth of the sample's work; 0 at the floor, NaN where the value is
   // undefined, and for other attacks.
   double late_gain = std::numeric_limits<double>::quiet_NaN();
+  // What no allowed point can be below, proven; and the parts of the ball that were looked at for it. Attack `exact` alone.
+  double proven = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t nodes = 0;
   // The metric of the best (kWorst) or current (kLast) point after each iteration, and the evaluations used by then.
   std::vector<double> trace = {};
   std::vector<std::int64_t> trace_evaluations = {};
@@ -61,6 +64,8 @@ void for_each_field(const Visit& visit) {
   visit("margin", &SampleOutcome::margin);
   visit("component", &SampleOutcome::component);
   visit("late_gain", &SampleOutcome::late_gain);
+  visit("proven", &SampleOutcome::proven);
+  visit("nodes", &SampleOutcome::nodes);
   visit("trace", &SampleOutcome::trace);
   visit("trace_evaluations", &SampleOutcome::trace_evaluations);
 }

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <ATen/core/Tensor.h>
@@ -34,6 +35,15 @@ struct ExplainTask {
   Rule rule = {};  // a surrogate's rule; exact for everything that is reported
   // Maps with their signs, from explainers that report magnitudes: attacks hold the clean signs fixed.
   bool keep_signs = false;
+};
+
+enum class ExplainedQuantity;  // logit_cotangent.h
+
+// The gradient by whose magnitudes a map ranks the features: of which quantity of the explained class, and whether the means of
+// one-hot groups are taken off it.
+struct RankedGradient {
+  ExplainedQuantity quantity;
+  bool project = false;
 };
 
 struct Explanation {
@@ -84,6 +94,12 @@ class Explainer {
   virtual std::int64_t evaluations(const Schema& schema) const {
     (void)schema;
     return 1;
+  }
+
+  // What certificates of rankings need to know; nothing for explainers whose maps are more than one gradient's magnitudes.
+  virtual std::optional<RankedGradient> ranked_gradient(const Schema& schema) const {
+    (void)schema;
+    return std::nullopt;
   }
 
   const std::string& name() const { return name_; }  // canonical call

@@ -15,6 +15,12 @@ namespace holdfast::measure {
 // 0 <= successes <= count; count 0 gives NaN.
 Interval proportion_interval(std::int64_t successes, std::int64_t count);
 
+// Ends of the share's exact interval with probability `tail` beyond each; count > 0, 0 < tail < 1/2.
+struct ProportionBounds {
+  double low = 0, high = 1;
+};
+ProportionBounds proportion_bounds(std::int64_t successes, std::int64_t count, double tail);
+
 // P(X >= successes) for X binomial with `count` trials of probability p.
 double binomial_upper_tail(std::int64_t successes, std::int64_t count, double p);
 

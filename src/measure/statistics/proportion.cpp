@@ -15,7 +15,7 @@ double log_probability(double successes, double count, double p) {
          (count - successes) * std::log1p(-p);
 }
 
-// The p at which the upper tail from `successes` on is kTail or 1 - kTail; the tail grows with p.
+// The p at which the upper tail from `successes` on is `tail`; the tail grows with p.
 double solve(std::int64_t successes, std::int64_t count, double tail) {
   double low = 0, high = 1;
   while (true) {
@@ -45,13 +45,18 @@ double binomial_upper_tail(std::int64_t successes, std::int64_t count, double p)
   return 1 - sum;
 }
 
+ProportionBounds proportion_bounds(std::int64_t successes, std::int64_t count, double tail) {
+  HOLDFAST_CHECK(0 <= successes && successes <= count && count > 0);
+  return {.low = successes == 0 ? 0 : solve(successes, count, tail),
+          .high = successes == count ? 1 : solve(successes + 1, count, 1 - tail)};
+}
+
 Interval proportion_interval(std::int64_t successes, std::int64_t count) {
   HOLDFAST_CHECK(0 <= successes && successes <= count);
   if (count == 0) return {kNaN, kNaN, kNaN, 0};
-  return {.mean = static_cast<double>(successes) / static_cast<double>(count),
-          .low = successes == 0 ? 0 : solve(successes, count, kTail),
-          .high = successes == count ? 1 : solve(successes + 1, count, 1 - kTail),
-          .count = count};
+  const ProportionBounds ends = proportion_bounds(successes, count, kTail);
+  return {
+      .mean = static_cast<double>(successes) / static_cast<double>(count), .low = ends.low, .high = ends.high, .count = count};
 }
 
 }  // namespace holdfast::measure

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <span>
 
-namespace holdfast::measure {
+#include "holdfast/core/stages.h"
+
+namespace holdfast::metric {
 
 // `open` has a row for each top feature and a column for each other one, row after row: whether the pair may have changed its
 // order.
@@ -15,4 +17,4 @@ namespace holdfast::measure {
 // all with fewer than d open pairs have been struck out, again and again, which is never less.
 std::int64_t most_swaps(std::span<const std::int8_t> open, std::int64_t top, std::int64_t others);
 
-}  // namespace holdfast::measure
+}  // namespace holdfast::metric

@@ -1,5 +1,5 @@
 // How many features can have left the top k at once.
-#include "../../src/measure/swaps.h"
+#include "holdfast/metric/swaps.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 
 #include "holdfast/core/rng.h"
 
-namespace holdfast::measure {
+namespace holdfast::metric {
 namespace {
 
 constexpr std::int64_t kTopRows = 5, kOtherColumns = 7;
@@ -67,4 +67,4 @@ TEST(MostSwaps, StrikesOutAgain) {
 }
 
 }  // namespace
-}  // namespace holdfast::measure
+}  // namespace holdfast::metric

@@ -1,11 +1,11 @@
-#include "swaps.h"
+#include "holdfast/metric/swaps.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "holdfast/core/error.h"
 
-namespace holdfast::measure {
+namespace holdfast::metric {
 namespace {
 
 class OpenPairs {
@@ -59,4 +59,4 @@ std::int64_t most_swaps(std::span<const std::int8_t> open, std::int64_t top, std
   return 0;
 }
 
-}  // namespace holdfast::measure
+}  // namespace holdfast::metric
