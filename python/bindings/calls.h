@@ -41,6 +41,9 @@ struct Attacked {
 };
 Attacked attack(const Question& question, const AttackChoice& choice);
 
+// JSON as `holdfast certify --json` prints it; the choice may have several epsilons.
+std::string certify(const Question& question, const AttackChoice& choice);
+
 // A metric's JSON as `holdfast measure --json` prints it, less its values, which come as a tensor: [B] double.
 struct Compared {
   std::string summary;

@@ -119,6 +119,7 @@ void bind_attack(py::module_& module) {
       .def_readonly("random", &Attacked::random)
       .def_readonly("components", &Attacked::components);
   module.def("attack", &attack, Unlocked());
+  module.def("certify", &certify, Unlocked());
 }
 
 void bind_measure(py::module_& module) {

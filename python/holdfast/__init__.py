@@ -26,6 +26,7 @@ from ._attack import Attacked, Threat, attack
 from ._audit import audit
 from ._catalogue import describe
 from ._catalogue import list_methods as list
+from ._certify import Certified, certify
 from ._core import Error
 from ._core import version as __version__
 from ._explain import Explained, explain
@@ -44,6 +45,7 @@ measures = Methods("measures")
 
 __all__ = [
     "Attacked",
+    "Certified",
     "Error",
     "Explained",
     "HoldfastWarning",
@@ -59,6 +61,7 @@ __all__ = [
     "attack",
     "attacks",
     "audit",
+    "certify",
     "compare",
     "describe",
     "explain",

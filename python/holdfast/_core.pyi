@@ -101,6 +101,7 @@ class Attacked:
     random: str
 
 def attack(question: Question, choice: AttackChoice) -> Attacked: ...
+def certify(question: Question, choice: AttackChoice) -> str: ...
 
 class Compared:
     summary: str

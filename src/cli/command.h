@@ -30,6 +30,7 @@ void add_explain(CLI::App& app, Outcome& outcome);
 void add_attack(CLI::App& app, Outcome& outcome);
 void add_measure(CLI::App& app, Outcome& outcome);
 void add_audit(CLI::App& app, Outcome& outcome);
+void add_certify(CLI::App& app, Outcome& outcome);
 void add_reproduce(CLI::App& app, Outcome& outcome);
 void add_report(CLI::App& app, Outcome& outcome);
 void add_leaderboard(CLI::App& app, Outcome& outcome);

@@ -74,6 +74,7 @@ int run(int argc, char** argv, Outcome& outcome) {
   add_attack(app, outcome);
   add_measure(app, outcome);
   add_audit(app, outcome);
+  add_certify(app, outcome);
   add_reproduce(app, outcome);
   add_report(app, outcome);
   add_leaderboard(app, outcome);

@@ -163,6 +163,7 @@ Row Grid::run(const Cell& cell, Progress* progress) {
   row.perturbed = fold_maps(row.result.perturbed_maps, schema);
   static_cast<MapComparison&>(row) = compare(row, *cell.metric);
   if (options_.warnings) warn_of_ties(row.assessment);
+  if (options_.levels) row.certified = certify_in_passing(row, options_.tiles);
   return row;
 }
 

@@ -256,6 +256,7 @@ std::string rows_table(const Json& results, std::size_t width) {
   if (has_several_epsilons(results))
     add("epsilon", 0, [](const Json& row) { return fmt::format("{:g}", row.at("threat").at("epsilon").get<double>()); });
   add("value [95 %]", 0, interval);
+  if (known("certified")) add("certified", 5, number_of("certified"));
   if (any([](const Json& row) { return row.value("random", Json()).is_object(); }))
     add("random", 8, [](const Json& row) { return row.at("random").is_object() ? number(row.at("random"), "mean") : "-"; });
   add("chance", 6, [](const Json& row) {

@@ -32,7 +32,9 @@ def test_a_result_is_shown_in_one_line(moved):
 
 
 def test_an_ensemble_says_who_found_what(network, inputs, threat, moved):
-    found = holdfast.attack(network, inputs, "gauntlet(effort=light)", metric="top_k(k=2)", threat=threat)
+    found = holdfast.attack(
+        network, inputs, "gauntlet(effort=light)", explainer="input_x_gradient", metric="top_k(k=2)", threat=threat
+    )
     assert {part["name"] for part in found.components} >= {"random", "gaps"}
     won = sum(part["won"] for part in found.components)
     assert won == pytest.approx(np.mean([name != "" for name in found.component]))

@@ -1,5 +1,6 @@
 // Gates: what must hold for a build to pass. `top_k(k=8)>=0.6` compares the mean of every row with that metric;
-// `top_k(k=8).low>=0.5` another of its numbers: mean, low, high, median, adjusted, specific, lift, effective_sets, own_advantage.
+// `top_k(k=8).low>=0.5` another of its numbers: mean, low, high, median, adjusted, specific, lift, effective_sets, own_advantage,
+// certified.
 // `top_k(k=8).drop<=0.05` compares how much worse a row is than in another run, on the same samples (compare_runs.h).
 // `thickness(k=8)>=0.9` does the same for a measure, which has only the first four and drop.
 #pragma once

@@ -74,6 +74,13 @@ Json to_json(const RandomPoints& random);  // {"attack", "samples", "mean", "low
 // do; where a sample is large or an explanation takes many passes, as many as cost a tenth of what the attack did, 10 at least.
 std::optional<std::string> random_points_call(const Cell& cell, const CellResult& found);
 
+// A lower bound of a cell's metric at every allowed point, one value a sample; how it is found: certify.h.
+struct Certificate {
+  std::string name;  // the call of the measure or attack that proved it
+  std::vector<double> values;
+  std::vector<std::pair<std::string, std::vector<double>>> parts = {};  // columns beside it
+};
+
 // What one metric says of the maps of a cell.
 struct MapComparison {
   Levels levels;
@@ -85,11 +92,16 @@ struct MapComparison {
 struct Row : MapComparison {
   Cell cell;
   CellResult result;
-  MapBatch clean, perturbed;           // folded; they refer to the cell's schema
-  std::optional<RandomPoints> random;  // none where they were not asked for, and beside `random` itself
+  MapBatch clean, perturbed;                  // folded; they refer to the cell's schema
+  std::optional<RandomPoints> random;         // none where they were not asked for, and beside `random` itself
+  std::optional<Certificate> certified = {};  // the best that costs little beside the attack; none where nothing applies
 
   bool is_beaten() const { return random && random->beat(assessment.value.mean, cell.metric->direction()); }
 };
+
+// The best certificate that costs little beside the row's attack: margins of few features, what an exact search has proven, and
+// smoothing where the explanation is smooth_top.
+std::optional<Certificate> certify_in_passing(const Row& row, const TileOptions& tiles);
 
 // Runs cells one after the other and keeps what they share: levels of clean maps, random points, the points of the cell before.
 class Grid {

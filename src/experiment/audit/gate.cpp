@@ -14,7 +14,7 @@ namespace {
 
 // Numbers that every metric and measure has, and those that take a level.
 const std::vector<std::string> kPlainFields{"mean", "low", "high", "median"};
-const std::vector<std::string> kLevelFields{"adjusted", "specific", "lift", "effective_sets", "own_advantage"};
+const std::vector<std::string> kLevelFields{"adjusted", "specific", "lift", "effective_sets", "own_advantage", "certified"};
 
 const std::string kDrop = "drop";
 
@@ -38,6 +38,7 @@ std::pair<double, double> range_of(const Metric& metric, const std::string& fiel
   constexpr double kNoEnd = std::numeric_limits<double>::infinity();
   const auto [low, high] = std::minmax({metric.floor(), metric.perfect()});
   if (field == "lift" || field == kDrop) return {low - high, high - low};
+  if (field == "certified") return {low, high};
   if (field == "effective_sets") return {1, kNoEnd};
   return is_one_of(kLevelFields, field) ? std::pair(-kNoEnd, 1.0) : std::pair(low, high);  // 1 at most, and no end below
 }

@@ -117,6 +117,11 @@ Json row_json(const Row& row, const std::string& arrays) {
   json.update(similarity);
   json.update(attack_facts(row));
   json.update(ensemble_json(row.result, *cell.metric));
+  const std::optional<Interval> certified =
+      row.certified ? std::optional(mean_interval(row.certified->values, cell.seed, 0, 1)) : std::nullopt;
+  json["certified"] = certified ? Json(certified->mean) : Json();
+  json["certified_interval"] = certified ? ends(*certified) : Json();
+  json["certified_by"] = row.certified ? Json(row.certified->name) : Json();
   json["random"] = row.random ? to_json(*row.random) : Json();
   json["arrays"] = arrays;
   return json;

@@ -16,7 +16,7 @@ namespace {
 
 // Before the sample's outcome, and behind it.
 const std::vector<std::string> kNames{"dataset", "model", "explainer", "attack", "metric", "epsilon", "sample", "label"};
-const std::vector<std::string> kLevels{"chance", "adjusted", "specific", "lift", "own_effect", "other_effect"};
+const std::vector<std::string> kLevels{"chance", "adjusted", "specific", "lift", "own_effect", "other_effect", "certified"};
 
 std::string number_text(double value) {
   return std::isnan(value) ? "" : fmt::format("{}", value);
@@ -63,7 +63,7 @@ std::string sample_lines(const Row& row) {
          fmt::format("{}", cell.threat.epsilon), fmt::format("{}", ids[i]), labels.empty() ? "" : fmt::format("{}", labels[i])},
         outcome_texts(sample),
         {number_text(chance), above(chance), above(row.levels.between), number_text(sample.value - row.levels.between),
-         effect(row.effects.own), effect(row.effects.other)}));
+         effect(row.effects.own), effect(row.effects.other), row.certified ? number_text(row.certified->values[i]) : ""}));
   }
   return lines;
 }

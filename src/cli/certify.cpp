@@ -1,0 +1,74 @@
+// holdfast certify: what is proven about explanations in a ball, and how far an attack comes down to it.
+#include <cstdio>
+#include <memory>
+
+#include "command.h"
+#include "common.h"
+#include "holdfast/core/log.h"
+#include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
+#include "holdfast/experiment/certify.h"
+#include "holdfast/report/text_table.h"
+
+namespace holdfast::cli {
+namespace {
+
+struct CertifyCommand {
+  CommonFlags common;
+  SubjectFlags subject;
+  AttackFlags attack;
+  bool json = false;
+};
+
+void print(const Json& result) {
+  const Json curve = result.contains("curve") ? result.at("curve") : Json::array({result});
+  const auto mean = [](const Json& part) { return part.is_null() ? "-" : fixed(part.at("mean").get<double>(), 4); };
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& point : curve) {
+    const std::string epsilon = fmt::format("{:g}", point.at("epsilon").get<double>());
+    for (const Json& certificate : point.at("certificates"))
+      rows.push_back({epsilon, certificate.at("name").get<std::string>(), mean(certificate)});
+    rows.push_back({epsilon, "the best of them, sample by sample", mean(point.at("best"))});
+    rows.push_back({epsilon, "attacked: " + point.at("attacked").at("name").get<std::string>(), mean(point.at("attacked"))});
+  }
+  fmt::print("{} of {}, {}, in {} balls\n", counted(result.at("samples").get<std::int64_t>(), "sample"),
+             result.at("model").get<std::string>(), result.at("explainer").get<std::string>(),
+             result.at("norm").get<std::string>());
+  std::fputs(text_table({"epsilon", "no point is below", result.at("metric").get<std::string>()}, rows).c_str(), stdout);
+  for (const Json& other : result.at("inapplicable"))
+    fmt::print("{} does not apply: {}\n", other.at("name").get<std::string>(), other.at("why").get<std::string>());
+}
+
+void run_certify(const CertifyCommand& flags) {
+  flags.common.apply();
+  Trial trial = flags.attack.trial();
+  for (std::vector<std::string>* calls : {&trial.explainers, &trial.attacks, &trial.metrics})
+    calls->erase(calls->begin(), calls->end() - 1);
+  (void)explainers().make(trial.explainers.back());
+  (void)attacks().make(trial.attacks.back());
+  (void)metrics().make(trial.metrics.back());
+  const Subject subject = load_subject(flags.subject, flags.common.torch_device());
+  const Json result = certify_subject(subject, trial, static_cast<std::uint64_t>(flags.common.seed), flags.common.tiles());
+  if (flags.json) {
+    std::fputs(dump_json(result).c_str(), stdout);
+  } else {
+    print(result);
+  }
+}
+
+}  // namespace
+
+void add_certify(CLI::App& app, Outcome&) {
+  auto flags = std::make_shared<CertifyCommand>();
+  CLI::App* command = add_command(
+      app, "certify", "Proves how much of an explanation holds in a ball, and brackets it with an attack",
+      "holdfast certify --model mlp:examples/model.safetensors --inputs examples/inputs.npy --explainer saliency --metric "
+      "'top_k(k=4)' --norm l2 --epsilon 0.1");
+  flags->subject.add_to(*command, true);
+  flags->attack.add_to(*command, true, false);
+  command->add_flag("--json", flags->json, "Print the certificates as JSON, with a value for every sample");
+  flags->common.add_to(*command);
+  command->callback([flags] { run_certify(*flags); });
+}
+
+}  // namespace holdfast::cli
