@@ -67,7 +67,12 @@ void bind_schema(py::module_& module) {
            py::arg("text"), py::arg("where"))
       .def("to_json", [](const Schema& schema) { return dump_json(to_json(schema)); })
       .def_property_readonly("layout", [](const Schema& schema) { return schema.layout.describe(); })
-      .def("feature_name", &Schema::feature_name);
+      .def("feature_name", &Schema::feature_name)
+      .def("map_names", [](const Schema& schema, std::int64_t length) {
+        std::vector<std::string> names;
+        for (std::int64_t i = 0; i < length; ++i) names.push_back(schema.of_maps(length).feature_name(i));
+        return names;
+      });
 }
 
 void bind_explain(py::module_& module) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
 from typing import Any, Literal
@@ -41,6 +42,8 @@ class Threat:
     negative_weights: bool = False
     #: The predicted class's probability moves by no more than this; None: its staying the predicted class is enough.
     tolerance: float | None = None
+    #: Tables: so many categories may take another level, the other one-hot columns stay, and the ball is for the numbers alone.
+    switches: int | None = None
 
     def __post_init__(self) -> None:
         self.values()
@@ -126,6 +129,11 @@ def _value(field: Field[Any], value: Any) -> Any:
     """What a field holds as a plain value: NumPy has booleans and numbers of its own."""
     if field.type == "bool":
         return bool(value)
+    if field.type == "int | None" and value is not None:
+        try:
+            return operator.index(value)
+        except TypeError:
+            raise Error(f"{field.name}: {value!r} is no whole number") from None
     return _number(field.name, value) if field.type == "float | None" and value is not None else value
 
 
@@ -172,7 +180,7 @@ def attack(
     attack: str = "gauntlet(effort=light)",
     *,
     explainer: str = "saliency",
-    metric: str = "top_k(k=8)",
+    metric: str = "top_k",
     threat: Threat | Mapping[str, Any],
     targets: Any = None,
     schema: AnySchema | None = None,
@@ -200,7 +208,7 @@ def attack(
         inputs: Samples, ``[samples, ...]``: tensors, arrays, lists, a pandas frame, a Dataset or DataLoader.
         attack: Its name with options; ``holdfast.list("attacks")`` shows them.
         explainer: The explanation to attack.
-        metric: The similarity to break.
+        metric: The similarity to break. Without a k: that of the metric, or the one that the explainer usually takes.
         threat: What the attacker may do.
         targets: The classes to explain, one for each sample or one for all; those predicted when left out.
         schema: What is known about the features: one-hot groups, frozen features; a dictionary, or the path of a schema file.

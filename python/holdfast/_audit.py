@@ -33,7 +33,7 @@ def audit(
     labels: Any = None,
     explainer: Calls = "saliency",
     attack: Calls = "gauntlet(effort=light)",
-    metric: Calls = "top_k(k=8)",
+    metric: Calls = "top_k",
     measure: Calls = (),
     threat: Threat | Mapping[str, Any],
     gates: Calls = (),

@@ -36,6 +36,7 @@ class Schema:
     @property
     def layout(self) -> str: ...
     def feature_name(self, feature: int) -> str: ...
+    def map_names(self, length: int) -> list[str]: ...
     def to_json(self) -> str: ...
 
 class Samples:
@@ -73,6 +74,7 @@ class Threat:
     sides: str
     negative_weights: bool
     tolerance: float | None
+    switches: int | None
 
 class AttackChoice:
     attack: str

@@ -161,7 +161,7 @@ class Worst:
         schema = next(one["schema"] for one in run.manifest["datasets"] if one["name"] == run.rows[row]["dataset"])
         native = _core.Schema(json.dumps(schema), "manifest.json")
         places = int(np.prod(arrays["original_maps"].shape[1:])) if len(samples) else 0
-        names = [native.feature_name(i) for i in range(places)] if schema["layout"]["kind"] == "vector" else []
+        names = native.map_names(places) if schema["layout"]["kind"] == "vector" else []
         return cls(row=run.rows[row], samples=samples, names=names, **arrays)
 
     def __len__(self) -> int:

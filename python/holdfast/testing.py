@@ -28,7 +28,7 @@ def assert_explanations_hold(
     at_least: float,
     explainer: str = "saliency",
     attack: str = "gauntlet(effort=light)",
-    metric: str = "top_k(k=8)",
+    metric: str = "top_k",
     **more: Any,
 ) -> Run:
     """Attacks the explanations and raises AssertionError where the metric falls below ``at_least`` at some epsilon.

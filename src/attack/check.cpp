@@ -9,7 +9,11 @@ namespace holdfast::attack {
 
 void check_task(const AttackTask& task) {
   task.explainer.check_task(explain_at(task, task.samples.inputs));
-  task.metric.check(*task.samples.schema);
+  task.metric.check(task.map_schema());
+  if (task.explainer.needs_valid_rows() && !task.samples.schema->groups.empty() && !task.threat.valid && !task.threat.switches) {
+    usage_error("{}: is defined on valid rows alone; say how many categories may switch (--switches 0 or more), or --valid",
+                task.explainer.name());
+  }
   const std::vector<std::int64_t> expected = task.samples.layout().sample_shape();
   const std::vector<std::int64_t> shape = task.samples.inputs.sizes().slice(1).vec();
   if (task.samples.inputs.numel() != task.samples.inputs.size(0) * task.samples.layout().inputs()) {
@@ -31,7 +35,7 @@ std::int64_t top_count(const AttackTask& task, std::int64_t option, const std::s
     const std::string method = attack.substr(0, attack.find('('));
     usage_error("{}: {} has no k to take; write {}({}=8)", attack, task.metric.name(), method, option_name);
   }
-  const std::int64_t count = option > 0 ? option : *task.metric.top_count(), features = task.samples.layout().features();
+  const std::int64_t count = option > 0 ? option : *task.metric.top_count(), features = task.map_schema().layout.features();
   if (count > features) usage_error("{}: the map has {} features; choose {} <= {}", attack, features, option_name, features);
   return count;
 }

@@ -9,7 +9,7 @@ namespace holdfast::attack {
 at::Tensor descend(const ThreatModel& threat, const at::Tensor& points, const at::Tensor& gradient, const at::Tensor& clean,
                    double step, StepNotes& notes) {
   HOLDFAST_CHECK(points.sizes() == gradient.sizes() && points.sizes() == clean.sizes());
-  const at::Tensor from = points.cpu().contiguous(), origin = clean.cpu().contiguous();
+  const at::Tensor from = points.cpu().contiguous(), origin = threat.switched(points, clean).cpu().contiguous();
   const at::Tensor slope = threat.hold_frozen(gradient.cpu()).contiguous();
   at::Tensor next = at::empty_like(from);
   const rows::Shape shape = rows_of(from);

@@ -7,6 +7,7 @@
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 #include "rows.h"
+#include "switches.h"
 #include "valid.h"
 
 namespace holdfast::attack {
@@ -80,9 +81,21 @@ at::Tensor draw_moves(const ThreatModel& threat, const at::Tensor& clean, const 
 
 at::Tensor draw_points(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
                        bool on_sphere) {
+  const at::Tensor streams = ids.cpu().contiguous(), around = draw_levels(threat, clean, ids, seed);
+  if (threat.valid) return threat.admit(draw_rows(threat, around, streams, seed, on_sphere), clean);
+  return threat.project(around + draw_moves(threat, around, streams, seed, on_sphere), clean);
+}
+
+at::Tensor draw_levels(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed) {
+  if (!threat.switches || threat.switches->most == 0) return clean;
   const at::Tensor streams = ids.cpu().contiguous();
-  if (threat.valid) return threat.admit(draw_rows(threat, clean, streams, seed, on_sphere), clean);
-  return threat.project(clean + draw_moves(threat, clean, streams, seed, on_sphere), clean);
+  at::Tensor points = clean.detach().cpu().to(at::kDouble).contiguous().clone();
+  const auto [count, n] = rows_of(points);
+  for (std::int64_t row = 0; row < count; ++row) {
+    RandomStream stream = stream_of(streams, row, seed, "levels");
+    rows::draw_levels(*threat.switches, stream, points.data_ptr<double>() + row * n);
+  }
+  return points.to(clean.options().requires_grad(false));
 }
 
 at::Tensor draw_signs(const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed) {

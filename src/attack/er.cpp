@@ -71,9 +71,9 @@ class Er final : public GradientAttack {
   std::unique_ptr<Descent> descent(const AttackTask& task, const Explanation& clean) const override {
     const std::int64_t k = top_count(task, k_, name());
     const at::Tensor weights =
-        weigh_features(task.samples.layout(), clean.maps, [&](auto map, auto row) { pair_weights(map, k, all_pairs_, row); });
+        weigh_features(task.map_schema().layout, clean.maps, [&](auto map, auto row) { pair_weights(map, k, all_pairs_, row); });
     const at::Tensor signs = clean.maps.cpu().to(at::kDouble).sign();
-    return fixed_cotangent((spread_features(task.samples.layout(), weights, clean.maps) * signs).to(clean.maps.options()));
+    return fixed_cotangent((spread_features(task.map_schema().layout, weights, clean.maps) * signs).to(clean.maps.options()));
   }
 
   std::int64_t k_;

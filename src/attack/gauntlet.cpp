@@ -30,6 +30,7 @@ std::vector<std::unique_ptr<Component>> components() {
   all.push_back(make_gaps());
   all.push_back(make_threshold());
   all.push_back(make_order());
+  all.push_back(make_levels());
   all.push_back(make_crossing());
   all.push_back(make_square());
   all.push_back(make_evolution());

@@ -34,7 +34,7 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
       outcomes_(static_cast<std::size_t>(task.samples.count())),
       done_(outcomes_.size()),
       work_(outcomes_.size()),
-      batch_(*task.samples.schema, task.threat.tolerance.has_value()),
+      batch_(task.map_schema(), task.threat.tolerance.has_value()),
       perturbed_(on_cpu(task.samples.inputs).clone()),
       running_(task.samples.count()) {
   check_finite(clean, task.samples.ids, task.model, task.explainer);
@@ -60,12 +60,9 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
 }
 
 bool Ledger::nothing_to_break() const {
-  const std::vector<bool>& frozen = task_.threat.frozen;
-  const bool all_are_frozen = !frozen.empty() && std::find(frozen.begin(), frozen.end(), false) == frozen.end();
-  const bool nothing_moves = task_.threat.epsilon == 0 || all_are_frozen;
   const bool all_are_top = select_ == Select::kWorst && has_top_ && task_.metric.perfect_means_same_top() &&
-                           *task_.metric.top_count() >= task_.samples.layout().features();
-  return nothing_moves || all_are_top;
+                           *task_.metric.top_count() >= task_.map_schema().layout.features();
+  return !task_.threat.can_move() || all_are_top;
 }
 
 void Ledger::keep_history() {

@@ -40,15 +40,15 @@ class Lens final : public GradientAttack {
  private:
   std::unique_ptr<Descent> descent(const AttackTask& task, const Explanation& clean) const override {
     const std::int64_t t = top_count(task, t_, name(), "t");
-    const Neighborhood neighborhood(*task.samples.schema, w_);
+    const Neighborhood neighborhood(task.map_schema(), w_);
     FeatureSet near;
-    const at::Tensor mask = weigh_features(task.samples.layout(), clean.maps, [&](auto map, auto row) {
+    const at::Tensor mask = weigh_features(task.map_schema().layout, clean.maps, [&](auto map, auto row) {
       neighborhood.reset(near);
       for (const std::int64_t i : top_k_set(map, t)) near.add(i);
       neighborhood.grow(near);
       for (const std::int64_t i : near.members()) row[static_cast<std::size_t>(i)] = 1;
     });
-    return share_inside(spread_features(task.samples.layout(), mask, clean.maps).to(clean.maps.options()), /*raise=*/false);
+    return share_inside(spread_features(task.map_schema().layout, mask, clean.maps).to(clean.maps.options()), /*raise=*/false);
   }
 
   std::int64_t t_, w_;

@@ -69,7 +69,7 @@ class MassCenter final : public GradientAttack {
 
  private:
   std::unique_ptr<Descent> descent(const AttackTask& task, const Explanation& clean) const override {
-    return std::make_unique<Center>(task.samples.layout(), clean.maps);
+    return std::make_unique<Center>(task.map_schema().layout, clean.maps);
   }
 };
 

@@ -100,7 +100,7 @@ class Multi final : public GradientAttack {
 
  private:
   std::unique_ptr<Descent> descent(const AttackTask& task, const Explanation& clean) const override {
-    const Layout& layout = task.samples.layout();
+    const Layout& layout = task.map_schema().layout;
     const std::int64_t k = top_count(task, k_, name()), pairs = std::min({pairs_, k, layout.features() - k});
     const at::Tensor signs = clean.maps.sign();
     std::vector<at::Tensor> goals;

@@ -5,6 +5,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "rows.h"
+#include "switches.h"
 #include "valid.h"
 
 namespace holdfast::attack {
@@ -27,14 +28,27 @@ rows::Shape rows_of(const at::Tensor& batch) {
   return {batch.size(0), batch.size(0) == 0 ? 0 : batch.numel() / batch.size(0)};
 }
 
+at::Tensor ThreatModel::switched(const at::Tensor& candidate, const at::Tensor& clean) const {
+  if (!switches) return clean;
+  const at::Tensor wanted = candidate.detach().cpu().contiguous();
+  return row_by_row(clean, clean, [&](rows::Shape shape, const auto* origin, auto* points) {
+    rows::take_levels(*switches, shape, wanted.data_ptr<std::remove_cvref_t<decltype(*points)>>(), origin, points);
+  });
+}
+
+bool ThreatModel::can_move() const {
+  const bool all_frozen = !frozen.empty() && std::find(frozen.begin(), frozen.end(), false) == frozen.end();
+  return (switches && switches->most > 0) || (epsilon > 0 && !all_frozen);
+}
+
 at::Tensor ThreatModel::project(const at::Tensor& candidate, const at::Tensor& clean) const {
-  return row_by_row(candidate, clean,
+  return row_by_row(candidate, switched(candidate, clean),
                     [&](rows::Shape shape, const auto* origin, auto* points) { rows::project(*this, shape, origin, points); });
 }
 
 at::Tensor ThreatModel::admit(const at::Tensor& projected, const at::Tensor& clean) const {
   if (!valid) return projected;
-  return row_by_row(projected, clean, [&](rows::Shape shape, const auto* origin, auto* points) {
+  return row_by_row(projected, switched(projected, clean), [&](rows::Shape shape, const auto* origin, auto* points) {
     rows::round_to_valid(*this, shape, origin, points);
   });
 }
@@ -47,7 +61,9 @@ at::Tensor ThreatModel::hold_frozen(const at::Tensor& moves) const {
 }
 
 at::Tensor ThreatModel::distance(const at::Tensor& candidate, const at::Tensor& clean) const {
-  const at::Tensor difference = (candidate.detach().to(at::kDouble) - clean.detach().to(at::kDouble)).flatten(1);
+  at::Tensor difference = candidate.detach().to(at::kDouble) - clean.detach().to(at::kDouble);
+  if (switches) difference = hold_frozen(difference);
+  difference = difference.flatten(1);
   switch (norm) {
     case Norm::kL2:
       return difference.norm(2, 1);

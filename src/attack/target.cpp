@@ -59,7 +59,7 @@ class Target final : public GradientAttack {
 
   void check(const AttackTask& task) const override {
     GradientAttack::check(task);
-    const Layout& layout = task.samples.layout();
+    const Layout& layout = task.map_schema().layout;
     if (mask_.defined()) {
       check_mask(layout);
     } else if (layout.kind != Layout::Kind::kGrid) {
@@ -77,7 +77,7 @@ class Target final : public GradientAttack {
   }
 
   std::unique_ptr<Descent> descent(const AttackTask& task, const Explanation& clean) const override {
-    const Layout& layout = task.samples.layout();
+    const Layout& layout = task.map_schema().layout;
     const at::Tensor mask = mask_.defined() ? mask_ : region_mask(layout, region_);
     const at::Tensor rows = mask.unsqueeze(0).expand({clean.maps.size(0), layout.features()});
     return share_inside(spread_features(layout, rows, clean.maps).to(clean.maps.options()), /*raise=*/true);

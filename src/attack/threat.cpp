@@ -1,11 +1,13 @@
 #include "holdfast/attack/threat.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/method.h"
 #include "holdfast/core/number.h"
+#include "holdfast/core/words.h"
 #include "rows.h"
 
 namespace holdfast::attack {
@@ -37,6 +39,28 @@ ValidRows valid_rows(const Schema& schema, const std::optional<std::pair<double,
     rows.step.push_back(feature.step);
   }
   return rows;
+}
+
+Switches switches_of(std::int64_t most, const Schema& schema, const std::vector<bool>& frozen) {
+  if (most < 0) usage_error("switches is {}; it must be 0 or more", most);
+  if (schema.groups.empty())
+    usage_error("switches={}: the schema has no one-hot groups; name them in a schema (--schema FILE)", most);
+  if (most > std::ssize(schema.groups)) {
+    usage_error("switches={}: the table has only {} of categories; choose switches <= {}", most,
+                counted(std::ssize(schema.groups), "group"), schema.groups.size());
+  }
+  Switches switches{.most = most, .groups = {}, .held = frozen};
+  for (const Group& group : schema.groups) switches.groups.push_back(group.columns);
+  return switches;
+}
+
+// Groups are held by the ball; what switches is put into the rows that points are compared with.
+void hold_groups(ThreatModel& model, std::int64_t elements) {
+  model.frozen.resize(static_cast<std::size_t>(elements), false);
+  for (const auto& columns : model.switches->groups) {
+    for (const std::int64_t column : columns) model.frozen[static_cast<std::size_t>(column)] = true;
+  }
+  if (model.valid) model.valid->groups.clear();
 }
 
 bool keeps_weights_non_negative(const Schema& schema, bool negative_weights) {
@@ -80,6 +104,13 @@ void parse_option(const std::string& text, bool& flag, const std::string& where)
 void parse_option(const std::string& text, std::optional<double>& number, const std::string& where) {
   number = parse_number(text, where);
 }
+void parse_option(const std::string& text, std::optional<std::int64_t>& count, const std::string& where) {
+  std::int64_t number = -1;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc() || end != text.data() + text.size() || number < 0)
+    usage_error("{}: '{}' is not a whole number of at least 0", where, text);
+  count = number;
+}
 void parse_option(const std::string& text, std::vector<double>& numbers, const std::string& where) {
   numbers.clear();
   for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
@@ -108,6 +139,9 @@ void read_option(const ConfigTable& table, const char* key, bool& flag) {
 void read_option(const ConfigTable& table, const char* key, std::optional<double>& number) {
   if (table.has(key)) number = table.real(key, std::nullopt, above(0));
 }
+void read_option(const ConfigTable& table, const char* key, std::optional<std::int64_t>& count) {
+  if (table.has(key)) count = table.integer(key, std::nullopt, at_least(0));
+}
 void read_option(const ConfigTable& table, const char* key, std::vector<double>& numbers) {
   numbers = table.reals(key, numbers, at_least(0));
   check_rising(numbers, table.where(key));
@@ -131,6 +165,9 @@ Json option_json(bool flag) {
 }
 Json option_json(const std::optional<double>& number) {
   return number ? Json(*number) : Json();
+}
+Json option_json(const std::optional<std::int64_t>& count) {
+  return count ? Json(*count) : Json();
 }
 Json option_json(const std::vector<double>& numbers) {
   return numbers.size() == 1 ? Json(numbers.front()) : Json(numbers);
@@ -186,6 +223,10 @@ ThreatModel ThreatModel::make(const Threat& threat, const Schema& schema, std::o
   model.non_negative = keeps_weights_non_negative(schema, threat.negative_weights);
   model.sides = threat.sides;
   model.tolerance = threat.tolerance;
+  if (threat.switches) {
+    model.switches = switches_of(*threat.switches, schema, model.frozen);
+    hold_groups(model, schema.layout.inputs());
+  }
   return model;
 }
 
@@ -223,11 +264,13 @@ template bool confine(const ThreatModel&, std::int64_t, const double*, double*);
 Json to_json(const ThreatModel& threat) {
   Json json{{"norm", to_string(threat.norm)}, {"epsilon", threat.epsilon}, {"box", nullptr}};
   if (threat.box) json["box"] = {threat.box->first, threat.box->second};
-  if (!threat.frozen.empty()) json["frozen"] = std::count(threat.frozen.begin(), threat.frozen.end(), true);
+  const std::vector<bool>& frozen = threat.switches ? threat.switches->held : threat.frozen;
+  if (!frozen.empty()) json["frozen"] = std::count(frozen.begin(), frozen.end(), true);
   if (threat.valid) json["valid"] = true;
   if (threat.non_negative) json["non_negative"] = true;
   if (threat.sides != Sides::kBoth) json["sides"] = to_string(threat.sides);
   if (threat.tolerance) json["tolerance"] = *threat.tolerance;
+  if (threat.switches) json["switches"] = threat.switches->most;
   return json;
 }
 

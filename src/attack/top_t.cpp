@@ -38,10 +38,10 @@ class TopT final : public GradientAttack {
  private:
   std::unique_ptr<Descent> descent(const AttackTask& task, const Explanation& clean) const override {
     const std::int64_t t = top_count(task, t_, name(), "t");
-    const at::Tensor mask = weigh_features(task.samples.layout(), clean.maps, [&](auto map, auto row) {
+    const at::Tensor mask = weigh_features(task.map_schema().layout, clean.maps, [&](auto map, auto row) {
       for (const std::int64_t i : top_k_set(map, t)) row[static_cast<std::size_t>(i)] = 1;
     });
-    return share_inside(spread_features(task.samples.layout(), mask, clean.maps).to(clean.maps.options()), /*raise=*/false);
+    return share_inside(spread_features(task.map_schema().layout, mask, clean.maps).to(clean.maps.options()), /*raise=*/false);
   }
 
   std::int64_t t_;

@@ -22,11 +22,8 @@ class Verifier {
  public:
   Verifier(const ThreatModel& threat, const at::Tensor& sample_ids, const std::string& attack)
       : threat_(threat), ids_(sample_ids.cpu()), attack_(attack) {
-    if (!threat.valid) return;
-    in_group_.assign(threat.valid->low.size(), false);
-    for (const auto& group : threat.valid->groups) {
-      for (const std::int64_t column : group) in_group_[static_cast<std::size_t>(column)] = true;
-    }
+    if (threat.valid) groups_ = threat.valid->groups;
+    if (threat.switches) groups_ = threat.switches->groups;
   }
 
   template <class... Args>
@@ -38,28 +35,44 @@ class Verifier {
   // Norm of the row's perturbation, once it and the row itself are found to be allowed.
   double check_row(std::int64_t row, const double* clean, const double* perturbed, std::int64_t n) const {
     double sum_of_squares = 0, sum = 0, largest = 0;
+    const std::vector<bool> in_group = columns_of_groups(n);
     for (std::int64_t i = 0; i < n; ++i) {
       if (!std::isfinite(perturbed[i])) fail(row, "has element {} that is not finite", i);
       const double move = std::abs(perturbed[i] - clean[i]);
+      if (move > 0) check_element(row, i, perturbed[i], in_group[static_cast<std::size_t>(i)]);
+      if (threat_.switches && in_group[static_cast<std::size_t>(i)]) continue;  // switches take nothing of the ball
       sum_of_squares += move * move;
       sum += move;
       largest = std::max(largest, move);
-      if (move > 0) check_element(row, i, perturbed[i]);
     }
     const double size = threat_.norm == Norm::kL2 ? std::sqrt(sum_of_squares) : threat_.norm == Norm::kL1 ? sum : largest;
     if (size > threat_.epsilon * (1 + kBallTolerance)) {
       fail(row, "moved by {} in {}, epsilon is {}", size, to_string(threat_.norm), threat_.epsilon);
     }
     if (threat_.non_negative) check_signs(row, clean, perturbed, n);
-    if (threat_.valid) check_levels(row, clean, perturbed);
+    check_levels(row, clean, perturbed);
     return size;
   }
 
  private:
-  void check_element(std::int64_t row, std::int64_t i, double value) const {
-    if (threat_.is_frozen(i)) fail(row, "moved element {}, which is frozen", i);
+  std::vector<bool> columns_of_groups(std::int64_t n) const {
+    std::vector<bool> in_group(static_cast<std::size_t>(n), false);
+    for (const auto& group : groups_) {
+      for (const std::int64_t column : group) in_group[static_cast<std::size_t>(column)] = true;
+    }
+    return in_group;
+  }
+
+  // The ball holds groups that may switch; the schema may freeze some of their levels.
+  bool may_not_move(std::int64_t i, bool in_group) const {
+    if (!threat_.switches || !in_group) return threat_.is_frozen(i);
+    return !threat_.switches->held.empty() && threat_.switches->held[static_cast<std::size_t>(i)];
+  }
+
+  void check_element(std::int64_t row, std::int64_t i, double value, bool in_group) const {
+    if (may_not_move(i, in_group)) fail(row, "moved element {}, which is frozen", i);
     if (threat_.box) check_range(row, i, value, *threat_.box, "the box");
-    if (threat_.valid && !in_group_[static_cast<std::size_t>(i)]) check_number(row, i, value);
+    if (threat_.valid && !in_group) check_number(row, i, value);
   }
 
   void check_range(std::int64_t row, std::int64_t i, double value, std::pair<double, double> range, const char* what) const {
@@ -79,9 +92,10 @@ class Verifier {
       fail(row, "has element {} at {}, which is not {} plus a multiple of {}", i, value, low, step);
   }
 
-  // A group that moved at all has one column at 1 and the others at 0.
+  // A group that moved at all has one column at 1 and the others at 0; no more groups moved than may switch.
   void check_levels(std::int64_t row, const double* clean, const double* perturbed) const {
-    for (const auto& group : threat_.valid->groups) {
+    std::int64_t switched = 0;
+    for (const auto& group : groups_) {
       std::int64_t moved = 0, ones = 0, zeros = 0;
       for (const std::int64_t column : group) {
         moved += perturbed[column] != clean[column];
@@ -90,7 +104,10 @@ class Verifier {
       }
       if (moved > 0 && (ones != 1 || ones + zeros != static_cast<std::int64_t>(group.size())))
         fail(row, "is no valid row: the one-hot group of element {} has {} columns at 1 and {} at 0", group[0], ones, zeros);
+      switched += moved > 0;
     }
+    if (threat_.switches && switched > threat_.switches->most)
+      fail(row, "has {} categories at another level, {} may switch", switched, threat_.switches->most);
   }
 
   void check_signs(std::int64_t row, const double* clean, const double* perturbed, std::int64_t n) const {
@@ -102,7 +119,7 @@ class Verifier {
 
   const ThreatModel& threat_;
   at::Tensor ids_;
-  std::vector<bool> in_group_;
+  std::vector<std::vector<std::int64_t>> groups_;  // that must be one-hot where they moved
   const std::string& attack_;
 };
 
@@ -143,9 +160,9 @@ Verification verify(const Model& model, const ThreatModel& threat, const at::Ten
   Verification result{.smallest_margin = std::numeric_limits<double>::infinity(), .in_double = exact != nullptr};
   const std::int64_t n = before.size(1), classes = logits.size(1);
   for (std::int64_t row = 0; row < before.size(0); ++row) {
-    const double size = verifier.check_row(row, before.data_ptr<double>() + row * n, after.data_ptr<double>() + row * n, n);
-    result.largest_distance = std::max(result.largest_distance, size);
-    if (size == 0) continue;
+    const double *origin_row = before.data_ptr<double>() + row * n, *moved_row = after.data_ptr<double>() + row * n;
+    result.largest_distance = std::max(result.largest_distance, verifier.check_row(row, origin_row, moved_row, n));
+    if (std::equal(origin_row, origin_row + n, moved_row)) continue;
     ++result.moved;
     const std::int64_t expected = read(clean_logits.data_ptr<double>() + row * classes, classes, 0).predicted;
     const Reading reading = read(logits.data_ptr<double>() + row * classes, classes, expected);

@@ -149,7 +149,8 @@ class Walk {
     const at::Tensor margin = margins(logits, kept), wanted = (kRepairShare * kept.room).clamp_max(rules_.repair);
     const at::Tensor rows = (margin < wanted).nonzero().squeeze(1);
     if (rows.numel() == 0) return;
-    const at::Tensor gradient = margin_gradient(rows, kept, {}), missing = 1.001 * rows_at(wanted - margin, rows);
+    const at::Tensor gradient = task_.threat.hold_frozen(margin_gradient(rows, kept, {}));
+    const at::Tensor missing = 1.001 * rows_at(wanted - margin, rows);
     const bool corners = task_.threat.norm == Norm::kLinf;
     const at::Tensor size = corners ? gradient.flatten(1).abs().sum(1) : gradient.flatten(1).square().sum(1);
     const at::Tensor length = (missing / size.clamp_min(std::numeric_limits<float>::min())).to(gradient.dtype());

@@ -78,7 +78,8 @@ bool shape_tells(const Layout& layout) {
 // result.json last: it says that the others are there.
 void write_files(const std::string& folder, const Schema& schema, const CellResult& result, const Json& json) {
   std::filesystem::remove(folder + "/schema.json");
-  if (!shape_tells(schema.layout)) write_json(folder + "/schema.json", to_json(schema));
+  const Schema& of_maps = schema.of_maps(result.original_maps.flatten(1).size(1));
+  if (!shape_tells(schema.layout) || &of_maps != &schema) write_json(folder + "/schema.json", to_json(of_maps));
   write_tensor(folder + "/perturbed.npy", result.perturbed);
   write_tensor(folder + "/original_attributions.npy", scaled_maps(result.original_maps, result.original_scale));
   write_tensor(folder + "/perturbed_attributions.npy", scaled_maps(result.perturbed_maps, result.perturbed_scale));

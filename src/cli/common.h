@@ -48,7 +48,7 @@ Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_no
 struct AttackFlags {
   std::vector<std::string> explainers{"saliency"};
   std::vector<std::string> attacks = Trial{}.attacks;
-  std::vector<std::string> metrics{"top_k(k=8)"};
+  std::vector<std::string> metrics{"top_k"};
   std::string select = "worst";
 
   // `repeated`: explainers, attacks and metrics may be given several times.

@@ -47,7 +47,7 @@ std::string schema_beside(const MeasureMapsFlags& flags) {
 Schema schema_for(const MeasureMapsFlags& flags, const std::string& path, const at::Tensor& maps) {
   const std::vector<std::int64_t> shape = maps.sizes().slice(1).vec();
   if (path.empty()) return Schema::of(Layout::guess(shape));
-  const Schema schema = read_schema(path);
+  const Schema described = read_schema(path), schema = described.of_maps(maps.flatten(1).size(1));
   if (schema.layout.sample_shape() != shape) {
     input_error("{}: maps have shape {}, but the schema {} describes {}", flags.original, to_string(shape), path,
                 to_string(schema.layout.sample_shape()));

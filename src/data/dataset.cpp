@@ -48,6 +48,21 @@ void check_values(const Dataset& dataset) {
   }
 }
 
+// Gives every number of a table that lacks one the standard deviation of its training rows; of all rows where there is no
+// training part.
+void know_deviations(Dataset& dataset) {
+  Schema& schema = dataset.schema;
+  if (schema.features.empty() || schema.layout.kind != Layout::Kind::kVector) return;
+  const at::Tensor rows = dataset.train.empty() ? dataset.inputs : dataset.inputs_of(dataset.train);
+  const at::Tensor spread = rows.flatten(1).to(at::kDouble).std(0, /*unbiased=*/false).contiguous();
+  for (const TableFeature& feature : schema.table_features()) {
+    if (feature.is_category) continue;
+    const std::int64_t column = feature.columns[0];
+    std::optional<double>& deviation = schema.features[static_cast<std::size_t>(column)].deviation;
+    if (!deviation) deviation = spread.const_data_ptr<double>()[column];
+  }
+}
+
 }  // namespace
 
 std::vector<std::int64_t> Dataset::rows(const std::string& part) const {
@@ -96,7 +111,9 @@ Dataset load_dataset(const std::string& call, const LoadContext& context) {
   Dataset dataset = datasets().make(call)->load(context);
   dataset.name = datasets().options(call).canonical();
   validate(dataset);
-  dataset.digest = content_digest(dataset);
+  dataset.digest = content_digest(dataset);  // deviations are made of what it covers
+  know_deviations(dataset);
+  dataset.schema.describe_table();
   return dataset;
 }
 

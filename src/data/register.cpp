@@ -10,6 +10,7 @@ namespace holdfast::data {
   METHOD(DatasetLoader, compas)           \
   METHOD(DatasetLoader, breast_cancer)    \
   METHOD(DatasetLoader, german_credit)    \
+  METHOD(DatasetLoader, diabetes)         \
   METHOD(DatasetLoader, adhd)             \
   METHOD(DatasetLoader, abide_ho111)      \
   METHOD(DatasetLoader, mnist)            \

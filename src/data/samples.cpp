@@ -42,7 +42,9 @@ Samples Samples::to(const at::TensorOptions& like) const {
 }
 
 std::shared_ptr<const Schema> share_schema(const Schema& schema) {
-  return std::make_shared<const Schema>(schema);
+  auto shared = std::make_shared<Schema>(schema);
+  shared->describe_table();
+  return shared;
 }
 
 Samples samples_of(const Dataset& dataset, const std::vector<std::int64_t>& rows) {

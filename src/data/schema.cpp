@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -106,13 +107,14 @@ Layout read_layout(const Json& json, const std::string& where) {
 }
 
 Feature read_feature(const Json& json, const std::string& where) {
-  const ObjectReader reader(json, where, {"name", "low", "high", "step", "frozen", "original"});
+  const ObjectReader reader(json, where, {"name", "low", "high", "step", "frozen", "deviation", "original"});
   const Feature defaults;
   return {.name = reader.text("name", ""),
           .low = reader.real("low", defaults.low),
           .high = reader.real("high", defaults.high),
           .step = reader.real("step", defaults.step),
           .frozen = reader.flag("frozen", defaults.frozen),
+          .deviation = reader.has("deviation") ? std::optional(reader.real("deviation")) : std::nullopt,
           .original = reader.interval("original")};
 }
 
@@ -147,6 +149,8 @@ void check_features(const Schema& schema, const std::string& where) {
     const std::string place = fmt::format("{}: features[{}] ({})", where, i, feature.name);
     check_interval(feature.low, feature.high, place);
     if (!(feature.step >= 0) || !std::isfinite(feature.step)) input_error("{}: step {} must be 0 or more", place, feature.step);
+    if (feature.deviation && !(*feature.deviation >= 0 && std::isfinite(*feature.deviation)))
+      input_error("{}: deviation {} must be 0 or more", place, *feature.deviation);
     if (feature.original) check_interval(feature.original->first, feature.original->second, place + ": original");
   }
 }
@@ -224,6 +228,7 @@ Json feature_to_json(const Feature& feature) {
   json["high"] = feature.high;
   if (feature.step != 0) json["step"] = feature.step;
   if (feature.frozen) json["frozen"] = true;
+  if (feature.deviation) json["deviation"] = *feature.deviation;
   if (feature.original) json["original"] = {feature.original->first, feature.original->second};
   return json;
 }
@@ -250,6 +255,69 @@ std::string Schema::feature_name(std::int64_t feature) const {
   const std::string name = given.empty() ? unnamed(layout, feature % layout.side_features()) : given;
   if (layout.sides == 1) return name;
   return (feature < layout.side_features() ? "first " : "second ") + name;
+}
+
+double TableFeature::value_in(std::span<const double> row) const {
+  const auto at = [&](std::int64_t column) { return row[static_cast<std::size_t>(column)]; };
+  if (!is_category) return at(columns[0]);
+  const auto on = std::ranges::max_element(columns, {}, at);
+  return static_cast<double>(on - columns.begin());
+}
+
+std::string TableFeature::text_in(std::span<const double> row) const {
+  const double value = value_in(row);
+  if (!is_category) return fmt::format("{:.4g}", value);
+  const auto level = static_cast<std::size_t>(value);
+  return level < levels.size() ? levels[level] : fmt::format("level {}", level);
+}
+
+std::vector<TableFeature> Schema::table_features() const {
+  std::vector<const Group*> owner(static_cast<std::size_t>(layout.inputs()), nullptr);
+  for (const Group& group : groups) {
+    for (const std::int64_t column : group.columns) owner[static_cast<std::size_t>(column)] = &group;
+  }
+  std::vector<TableFeature> result;
+  std::set<const Group*> seen;
+  for (std::int64_t column = 0; column < layout.inputs(); ++column) {
+    const Group* group = owner[static_cast<std::size_t>(column)];
+    if (group == nullptr) {
+      result.push_back({.name = feature_name(column), .columns = {column}});
+    } else if (seen.insert(group).second) {
+      result.push_back({.name = group->name, .columns = group->columns, .is_category = true, .levels = group->levels});
+    }
+  }
+  return result;
+}
+
+void Schema::describe_table() {
+  table.reset();
+  if (groups.empty() || layout.kind != Layout::Kind::kVector || layout.sides != 1) return;
+  const std::vector<TableFeature> own = table_features();
+  auto result = std::make_shared<Schema>(of(Layout::vector(std::ssize(own))));
+  std::vector<std::size_t> place(static_cast<std::size_t>(layout.inputs()));
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    Feature feature{.name = own[i].name};
+    if (!own[i].is_category && !features.empty()) feature = features[static_cast<std::size_t>(own[i].columns[0])];
+    feature.name = own[i].name;
+    result->features.push_back(std::move(feature));
+    for (const std::int64_t column : own[i].columns) place[static_cast<std::size_t>(column)] = i;
+  }
+  if (!neighbors.empty()) {  // features are next to each other where columns of theirs are
+    std::vector<std::set<std::int64_t>> near(own.size());
+    for (std::size_t column = 0; column < neighbors.size(); ++column) {
+      for (const std::int64_t other : neighbors[column]) {
+        const std::size_t a = place[column], b = place[static_cast<std::size_t>(other)];
+        if (a != b) near[a].insert(static_cast<std::int64_t>(b));
+      }
+    }
+    for (const std::set<std::int64_t>& one : near) result->neighbors.emplace_back(one.begin(), one.end());
+  }
+  result->classes = classes;
+  table = std::move(result);
+}
+
+const Schema& Schema::of_maps(std::int64_t length) const {
+  return table != nullptr && length != layout.inputs() && length == table->layout.inputs() ? *table : *this;
 }
 
 void Schema::check(const std::string& where) const {
@@ -282,6 +350,7 @@ Schema schema_from_json(const Json& json, const std::string& where) {
   schema.neighbors = reader.list("neighbors", read_positions);
   schema.range = reader.interval("range");
   schema.check(where);
+  schema.describe_table();
   return schema;
 }
 

@@ -186,7 +186,7 @@ void TileStore::save(std::int64_t tile, const CellResult& result) const {
 void check_cell(const Attack& attack, const AttackTask& task) {
   task.explainer.check(task.model);
   check_samples_apart(task.model, task.samples.inputs);
-  task.metric.check(*task.samples.schema);
+  task.metric.check(task.map_schema());
   AttackTask checked = task;
   checked.samples = with_any_targets(task.samples);
   attack.check(checked);
@@ -215,8 +215,9 @@ CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOpti
   return whole;
 }
 
-MapBatch fold_maps(const at::Tensor& maps, const Schema& schema) {
+MapBatch fold_maps(const at::Tensor& maps, const Schema& of_inputs) {
   const at::Tensor plain = maps.detach().to(at::kCPU).contiguous();
+  const Schema& schema = of_inputs.of_maps(plain.numel() / std::max<std::int64_t>(1, plain.size(0)));
   MapBatch batch{.values = std::vector<double>(static_cast<std::size_t>(plain.size(0) * schema.layout.features())),
                  .count = plain.size(0),
                  .schema = &schema};

@@ -59,7 +59,7 @@ OwnEffects effects_of(const Row& row, const Metric& metric, const TileOptions& t
   for (const SampleOutcome& sample : row.result.samples) predicted.push_back(sample.prediction);
   std::vector<std::vector<std::int64_t>> sets;
   for (std::int64_t i = 0; i < row.perturbed.count; ++i) sets.push_back(metric.top_set(row.perturbed[i]));
-  return own_effects(*row.cell.subject.model, samples, predicted, sets, row.cell.seed, tiles);
+  return own_effects(*row.cell.subject.model, samples, predicted, sets, *row.perturbed.schema, row.cell.seed, tiles);
 }
 
 std::optional<Interval> advantage_of(const OwnEffects& effects, std::uint64_t seed) {
@@ -73,8 +73,25 @@ std::optional<TileStore> store_in(const std::string& folder) {
 
 }  // namespace
 
+std::unique_ptr<Metric> metric_for(const std::string& call, const Explainer& explainer, const Schema& schema) {
+  MethodCall written = parse_method_call(call);
+  std::unique_ptr<Metric> metric = metrics().make(call);
+  const bool names_k = std::ranges::any_of(written.options, [](const auto& option) { return option.first == "k"; });
+  const std::optional<std::int64_t> usual = explainer.usual_top(schema);
+  if (!metric->top_count() || names_k || !usual) return metric;
+  written.options.emplace_back("k", fmt::format("{}", *usual));
+  std::string text;
+  for (const auto& [name, value] : written.options) text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
+  return metrics().make(fmt::format("{}({})", written.name, text));
+}
+
 void check_samples(const std::string& name, const Samples& samples, const Trial& trial) {
-  for (const std::string& metric : trial.metrics) metrics().make(metric)->check(*samples.schema);
+  for (const std::string& explainer : trial.explainers) {
+    const std::unique_ptr<Explainer> made = explainers().make(explainer);
+    for (const std::string& metric : trial.metrics) {
+      metric_for(metric, *made, *samples.schema)->check(made->map_schema(*samples.schema));
+    }
+  }
   for (const double epsilon : trial.threat.epsilons) (void)ThreatModel::make(trial.threat, *samples.schema, epsilon);
   const auto& box = trial.threat.box;
   if (!box) return;
@@ -102,7 +119,10 @@ AttackTask Cell::task(const at::Tensor& start) const {
 std::vector<Cell> make_cells(const Subject& subject, const Trial& trial, std::uint64_t seed, bool trace) {
   std::vector<Cell> cells;
   for (const std::string& explainer : distinct(explainers(), trial.explainers)) {
-    for (const std::string& metric : distinct(metrics(), trial.metrics)) {
+    std::vector<std::string> resolved;
+    for (const std::string& call : trial.metrics)
+      resolved.push_back(metric_for(call, *explainers().make(explainer), *subject.samples.schema)->name());
+    for (const std::string& metric : distinct(metrics(), resolved)) {
       for (const std::string& attack : distinct(attacks(), trial.attacks)) {
         for (const double epsilon : trial.threat.epsilons) {
           cells.push_back({.subject = subject,

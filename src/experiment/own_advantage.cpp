@@ -57,6 +57,21 @@ std::vector<Positions> sets_of(const std::vector<Positions>& sets, const Positio
   return chosen;
 }
 
+// Sets of features of the table as sets of their columns; others as they are.
+std::vector<Positions> sets_of_columns(std::vector<Positions> sets, const Schema& schema, const Schema& map_schema) {
+  if (map_schema.layout == schema.layout) return sets;
+  const std::vector<TableFeature> features = schema.table_features();
+  for (Positions& set : sets) {
+    Positions columns;
+    for (const std::int64_t feature : set) {
+      const Positions& own = features[static_cast<std::size_t>(feature)].columns;
+      columns.insert(columns.end(), own.begin(), own.end());
+    }
+    set = std::move(columns);
+  }
+  return sets;
+}
+
 // The means over the draws, [B] each.
 struct Means {
   at::Tensor own, other;
@@ -83,7 +98,9 @@ Means measure_tile(const Model& model, const Samples& part, const at::Tensor& ro
 }  // namespace own
 
 OwnEffects own_effects(const Model& model, const Samples& samples, const std::vector<std::int64_t>& predicted,
-                       const std::vector<std::vector<std::int64_t>>& sets, std::uint64_t seed, const TileOptions& tiles) {
+                       const std::vector<std::vector<std::int64_t>>& sets_of_maps, const Schema& map_schema, std::uint64_t seed,
+                       const TileOptions& tiles) {
+  const std::vector<own::Positions> sets = own::sets_of_columns(sets_of_maps, *samples.schema, map_schema);
   const auto count = static_cast<std::size_t>(samples.count());
   HOLDFAST_CHECK(predicted.size() == count && sets.size() == count && samples.targets.defined());
   OwnEffects effects{std::vector<double>(count, std::numeric_limits<double>::quiet_NaN()), {}};

@@ -25,6 +25,21 @@ at::Tensor Explainer::differentiable(const ExplainTask&) const {
   usage_error("{} cannot be differentiated", name());
 }
 
+at::Tensor maps_of_elements(const at::Tensor& maps, const Schema& schema) {
+  if (&schema.of_maps(maps.flatten(1).size(1)) == &schema) return maps;
+  const std::vector<TableFeature> features = schema.table_features();
+  std::vector<std::int64_t> feature_of(static_cast<std::size_t>(schema.layout.inputs()));
+  std::vector<double> share(feature_of.size());
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    for (const std::int64_t column : features[i].columns) {
+      feature_of[static_cast<std::size_t>(column)] = static_cast<std::int64_t>(i);
+      share[static_cast<std::size_t>(column)] = 1.0 / static_cast<double>(features[i].columns.size());
+    }
+  }
+  const at::Tensor shares = at::tensor(at::ArrayRef<double>(share), at::kDouble).to(maps.options());
+  return maps.index_select(1, at::tensor(at::ArrayRef<std::int64_t>(feature_of), at::kLong).to(maps.device())) * shares;
+}
+
 // at::argmax promises the first of several equal maxima.
 at::Tensor predicted_class(const at::Tensor& logits) {
   return logits.argmax(1);

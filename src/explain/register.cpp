@@ -12,6 +12,7 @@ namespace holdfast::explain {
   METHOD(Explainer, smooth_top)           \
   METHOD(Explainer, gradient_shap)        \
   METHOD(Explainer, occlusion)            \
+  METHOD(Explainer, valid_effect)         \
   METHOD(Explainer, deep_lift)            \
   METHOD(Explainer, lrp)                  \
   METHOD(Explainer, guided_backprop)      \

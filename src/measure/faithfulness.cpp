@@ -71,7 +71,8 @@ struct Faithfulness::Orders {
   Orders(const MeasureTask& task, const PointBlock& block, const Units& units, const at::Tensor& maps, std::int64_t random) {
     const Layout& layout = task.samples.layout();
     const auto elements = static_cast<std::size_t>(layout.inputs());
-    const at::Tensor own = maps.slice(0, block.sample, block.sample + block.samples).to(at::kCPU, at::kDouble).contiguous();
+    const at::Tensor some = maps.slice(0, block.sample, block.sample + block.samples);
+    const at::Tensor own = maps_of_elements(some, *task.samples.schema).to(at::kCPU, at::kDouble).contiguous();
     const at::Tensor place = at::empty({block.samples, 1 + random, layout.inputs()}, at::kInt);
     std::int32_t* next = place.mutable_data_ptr<std::int32_t>();
     for (std::int64_t b = 0; b < block.samples; ++b) {

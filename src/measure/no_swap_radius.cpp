@@ -5,12 +5,15 @@
 // so a larger radius may hold, a smaller one always does. Derived from proposition 3.4 of Chen et al., NeurIPS 2024, whose own
 // bound takes H at x alone: that radius is `first_order`, and is not a certificate.
 //
+// It holds for maps in the model's own precision: a gap is as much smaller as rounding may make it (bounds/rounding.h).
+//
 // For smooth feed-forward networks; the gradient of a ReLU network jumps at its kinks.
 
 #include <limits>
 
 #include "bounds/ball_bounds.h"
 #include "bounds/pair_bounds.h"
+#include "bounds/rounding.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/torch.h"
@@ -82,10 +85,17 @@ class NoSwapRadius final : public Measure {
   // Wider balls have larger bounds, so what holds for one holds for all smaller ones, and bisection finds the largest.
   at::Tensor certified(const MeasureTask& task, const SmoothChain& chain, const at::Tensor& gradient, at::Tensor high) const {
     at::Tensor low = at::zeros_like(high);
+    const double unit = unit_roundoff(task.model.dtype());
     for (int i = 0; i < kBisections; ++i) {
       throw_if_interrupted();
       const at::Tensor middle = (low + high) / 2;
-      const PairTerms over = terms(task, gradient, chain.bounds(task.samples.inputs, task.samples.targets, middle).hessian);
+      const BallBounds ball =
+          chain.bounds(task.samples.inputs, task.samples.targets, middle, SmoothChain::Output::kProbability, unit);
+      PairTerms over = terms(task, gradient, ball.hessian);
+      const at::Tensor slack = gap_errors(ball.rounding, ball.gradient.center.abs() + ball.gradient.radius,
+                                          ranked_pairs(pairs_, gradient), project_ ? task.samples.schema.get() : nullptr, unit);
+      over.gap = over.gap - slack;
+      over.sum = over.sum - slack;
       const at::Tensor holds = middle < largest_radius(over);
       low = at::where(holds, middle, low);
       high = at::where(holds, high, middle);

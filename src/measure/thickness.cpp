@@ -106,7 +106,7 @@ class Thickness final : public Measure {
 
   void check(const MeasureTask& task) const override {
     task.explainer.check_task(task.explain_task());
-    pairs_.check(task.samples.layout(), name());
+    pairs_.check(task.explainer.map_schema(*task.samples.schema).layout, name());
     if (from_ == "given") return check_endpoints(task, name());
     if (from_ == "gaussian" && sigma_ > 0) return;
     if (radius(task) == 0)
@@ -117,7 +117,7 @@ class Thickness final : public Measure {
     check(task);
     const std::int64_t samples = task.samples.inputs.size(0);
     const std::int64_t endpoints = endpoint_count(task), per_sample = endpoints * points_;
-    FoldedMaps maps(task.samples.layout());
+    FoldedMaps maps(task.explainer.map_schema(*task.samples.schema).layout);
     const Explanation clean = task.explainer.attribute(task.explain_task());
     maps.set(clean.maps);
     std::vector<Gaps> gaps;

@@ -59,4 +59,29 @@ std::int64_t most_swaps(std::span<const std::int8_t> open, std::int64_t top, std
   return 0;
 }
 
+std::int64_t most_swaps_of_any(std::span<const std::int8_t> open, std::int64_t top, std::int64_t others) {
+  HOLDFAST_CHECK(static_cast<std::int64_t>(open.size()) == top * others);
+  const std::int64_t all = top + others;
+  const auto is_open = [&](std::int64_t i, std::int64_t j) {
+    const std::int64_t above = std::min(i, j), below = std::max(i, j);
+    return above >= top || below < top || open[static_cast<std::size_t>(above * others + below - top)] != 0;
+  };
+  for (std::int64_t swaps = std::min(top, others); swaps > 0; --swaps) {
+    std::vector<char> alive(static_cast<std::size_t>(all), 1);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::int64_t i = 0; i < all; ++i) {
+        if (!alive[static_cast<std::size_t>(i)]) continue;
+        std::int64_t pairs = 0;
+        for (std::int64_t j = 0; j < all; ++j) pairs += i != j && alive[static_cast<std::size_t>(j)] && is_open(i, j);
+        if (pairs >= swaps) continue;
+        alive[static_cast<std::size_t>(i)] = 0;
+        changed = true;
+      }
+    }
+    if (std::count(alive.begin(), alive.end(), 1) >= 2 * swaps) return swaps;
+  }
+  return 0;
+}
+
 }  // namespace holdfast::metric

@@ -68,9 +68,14 @@ Image draw_grid(std::span<const double> input, std::span<const double> map, cons
   return canvas.image();
 }
 
-std::string labelled(const Schema& schema, std::span<const double> input, std::int64_t feature) {
-  return fmt::format("{}: {}", schema.feature_name(feature),
-                     value_text(schema, feature, input[static_cast<std::size_t>(feature)]));
+// `map_length`: of the map, which may have one value for each feature of a table.
+std::string labelled(const Schema& of_inputs, std::span<const double> input, std::int64_t feature, std::size_t map_length) {
+  const Schema& schema = of_inputs.of_maps(static_cast<std::int64_t>(map_length));
+  const auto at = static_cast<std::size_t>(feature);
+  if (&schema == &of_inputs) return fmt::format("{}: {}", schema.feature_name(feature), value_text(schema, feature, input[at]));
+  const TableFeature known = of_inputs.table_features()[at];
+  return fmt::format("{}: {}", known.name,
+                     known.is_category ? known.text_in(input) : value_text(schema, feature, known.value_in(input)));
 }
 
 // The features with the largest magnitude, the longest bar first. Signed maps go both ways from an axis, in the colours of heat
@@ -86,7 +91,7 @@ Image draw_bars(std::span<const double> input, std::span<const double> map, cons
       order.empty() || sizes[static_cast<std::size_t>(order[0])] == 0 ? 1 : sizes[static_cast<std::size_t>(order[0])];
   std::int64_t names = 0;
   for (const std::int64_t feature : order)
-    names = std::max(names, Canvas::text_width(labelled(schema, input, feature), kTextSize));
+    names = std::max(names, Canvas::text_width(labelled(schema, input, feature, map.size()), kTextSize));
 
   const std::int64_t full = with_signs ? kLongest / 2 : kLongest;  // of the longest bar
   const std::int64_t axis = names + 2 * kMarginPixels + (with_signs ? full + kNumber : 0);
@@ -95,7 +100,7 @@ Image draw_bars(std::span<const double> input, std::span<const double> map, cons
   canvas.rectangle(kMarginPixels, axis - 1, static_cast<std::int64_t>(order.size()) * kRow, 1, kFaint);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::int64_t top = kMarginPixels + static_cast<std::int64_t>(i) * kRow, middle = top + kRow / 2;
-    const std::string name = labelled(schema, input, order[i]);
+    const std::string name = labelled(schema, input, order[i], map.size());
     const double value = map[static_cast<std::size_t>(order[i])];
     const std::string number = fmt::format("{:.3g}", value);
     const std::int64_t length = std::max<std::int64_t>(1, std::lround(static_cast<double>(full) * std::abs(value) / longest));

@@ -20,7 +20,25 @@ constexpr std::size_t kMostBars = 20;
 
 struct Arrays {
   std::vector<double> input, perturbed, before, after;  // before and after folded
+  // Of maps with one value for each feature of a table: what the rows have, "Other" of a category.
+  std::vector<std::string> values = {}, moved = {};
 };
+
+// Makes input and perturbed those of the table's features, whose maps `of_maps` describes.
+void use_table(Arrays& arrays, const Schema& schema, const Schema& of_maps) {
+  std::vector<double> before, after;
+  for (const TableFeature& feature : schema.table_features()) {
+    const auto text = [&](const std::vector<double>& row) {
+      return feature.is_category ? feature.text_in(row) : value_text(of_maps, std::ssize(before), feature.value_in(row));
+    };
+    arrays.values.push_back(text(arrays.input));
+    arrays.moved.push_back(text(arrays.perturbed));
+    before.push_back(feature.value_in(arrays.input));
+    after.push_back(feature.value_in(arrays.perturbed));
+  }
+  arrays.input = std::move(before);
+  arrays.perturbed = std::move(after);
+}
 
 bool contains(const std::vector<std::int64_t>& set, std::int64_t feature) {
   return std::find(set.begin(), set.end(), feature) != set.end();
@@ -60,13 +78,15 @@ Json bars(const Arrays& arrays, const Schema& schema, const std::vector<std::int
   Json result = Json::array();
   for (const std::int64_t feature : order) {
     const std::size_t at = static_cast<std::size_t>(feature);
-    const std::string value = value_text(schema, feature, arrays.input[at]);
+    const bool is_table = !arrays.values.empty();
+    const std::string value = is_table ? arrays.values[at] : value_text(schema, feature, arrays.input[at]);
     const bool moved = arrays.input[at] != arrays.perturbed[at];
+    const std::string after = is_table ? arrays.moved[at] : value_text(schema, feature, arrays.perturbed[at]);
     result.push_back({{"name", schema.feature_name(feature)},
                       {"before", share_before[at]},
                       {"after", share_after[at]},
                       {"value", value},
-                      {"moved", moved ? value_text(schema, feature, arrays.perturbed[at]) : value},
+                      {"moved", moved ? after : value},
                       {"state", state_of(contains(top_before, feature), contains(top_after, feature))}});
   }
   return result;
@@ -100,9 +120,10 @@ struct KeptSample {
 
 std::vector<KeptSample> read_samples(const std::string& folder, const Schema& schema) {
   const Json samples = read_json(folder + "/samples.json");
-  const auto read = [&](const char* name) {
+  const auto read = [&](const char* name, bool is_map = false) {
     RawArray array = read_npy(folder + "/" + name);
-    std::vector<std::int64_t> expected = schema.layout.sample_shape();
+    const std::int64_t length = array.shape.size() == 2 && is_map ? array.shape[1] : schema.layout.inputs();
+    std::vector<std::int64_t> expected = schema.of_maps(length).layout.sample_shape();
     expected.insert(expected.begin(), static_cast<std::int64_t>(samples.size()));
     // A grid of one channel may come without a dimension for it.
     std::vector<std::int64_t> plain = expected;
@@ -112,7 +133,8 @@ std::vector<KeptSample> read_samples(const std::string& folder, const Schema& sc
     return array;
   };
   const RawArray inputs = read("inputs.npy"), perturbed = read("perturbed.npy");
-  const RawArray before = read("original_maps.npy"), after = read("perturbed_maps.npy");
+  const RawArray before = read("original_maps.npy", /*is_map=*/true), after = read("perturbed_maps.npy", /*is_map=*/true);
+  const Schema& of_maps = before.shape.size() == 2 ? schema.of_maps(before.shape[1]) : schema;
 
   std::vector<KeptSample> result;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(samples.size()); ++i) {
@@ -124,8 +146,9 @@ std::vector<KeptSample> read_samples(const std::string& folder, const Schema& sc
                       .top_before = sample.at("top_original"),
                       .top_after = sample.at("top_perturbed"),
                       .arrays = {to_doubles(slice_of(inputs, i), folder), to_doubles(slice_of(perturbed, i), folder),
-                                 fold(schema.layout, to_doubles(slice_of(before, i), folder)),
-                                 fold(schema.layout, to_doubles(slice_of(after, i), folder))}});
+                                 fold(of_maps.layout, to_doubles(slice_of(before, i), folder)),
+                                 fold(of_maps.layout, to_doubles(slice_of(after, i), folder))}});
+    if (&of_maps != &schema) use_table(result.back().arrays, schema, of_maps);
   }
   return result;
 }
@@ -164,7 +187,8 @@ Json sample_json(const KeptSample& sample, const Schema& schema, PicturePool& po
   Json entry = sample.facts;
   const Layout& layout = schema.layout;
   if (!is_drawable(layout)) {
-    entry["bars"] = bars(sample.arrays, schema, sample.top_before, sample.top_after);
+    const Schema& of_maps = schema.of_maps(std::ssize(sample.arrays.before));
+    entry["bars"] = bars(sample.arrays, of_maps, sample.top_before, sample.top_after);
     return entry;
   }
   for (const Picture& picture : pictures(sample, layout)) entry["pictures"][picture.name] = pool.add(picture.image);

@@ -1,5 +1,6 @@
 #include "holdfast/train/objective.h"
 
+#include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast::train {
@@ -39,6 +40,10 @@ std::string without(const std::string& name, const std::vector<std::string>& wei
 
 Objective::Objective(std::string name, const std::vector<std::string>& weights)
     : name_(std::move(name)), kind_(without(name_, weights)) {}
+
+void Objective::fit(const Network&, const Dataset&, std::uint64_t) const {
+  HOLDFAST_CHECK(!fits());  // then it is overridden, and nobody else calls it
+}
 
 void Objective::check(const Network&, const Schema&) const {}
 

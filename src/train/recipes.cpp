@@ -111,6 +111,26 @@ void add_sp(Registry<Recipe>& registry) {
       });
 }
 
+// Rows that every contest has: what is won by logistic regression is not won by a method.
+void add_convex(Registry<Recipe>& registry) {
+  const OptionSpec ridge{"ridge", 0.0, at_least(0), "weight of the squared weights; 0: the best on the validation samples"};
+  const auto add = [&](const MethodInfo& info) {
+    registry.add(info, [](const Options& options) {
+      const std::string call = options.complete();  // its options are the objective's
+      return std::make_unique<Recipe>(Recipe{.name = options.canonical(), .objective = "convex" + call.substr(call.find('('))});
+    });
+  };
+  add({.name = "linear", .summary = "logistic regression at its optimum", .options = {ridge}});
+  add({.name = "gated_linear",
+       .summary = "logistic regression with interactions of dummies and features, as a network with one hidden layer",
+       .options = {{"gates", 15, at_least(1), "dummies whose interactions with all features join"}, ridge}});
+  add({.name = "gauged_linear",
+       .summary =
+           "logistic regression with units that are zero on every valid row and turn its gradient: what measures must not reward",
+       .options = {{"gauge", "levels", one_of({"levels", "steps"}), "between levels of a category, or between steps of a number"},
+                   ridge}});
+}
+
 // The recipe has the objective's name and options and leaves the activation to the architecture.
 void add_as_it_is(Registry<Recipe>& registry, const std::string& objective) {
   registry.add(objectives().info(objective), [](const Options& options) {
@@ -127,6 +147,7 @@ const Registry<Recipe>& recipes() {
                  [](const Options& options) { return std::make_unique<Recipe>(Recipe{.name = options.canonical()}); });
     add_wd(registry);
     add_sp(registry);
+    add_convex(registry);
     for (const ObjectiveRecipe& recipe : objective_recipes()) add_objective_recipe(registry, recipe);
     for (const char* objective : {"pgd", "ig_norm", "ig_sum_norm", "steady_map"}) add_as_it_is(registry, objective);
     return registry;

@@ -15,6 +15,7 @@ namespace holdfast::train {
   METHOD(Objective, cl)             \
   METHOD(Objective, r2et_objective) \
   METHOD(Objective, pair_hinge)     \
+  METHOD(Objective, convex)         \
   METHOD(Objective, pgd)            \
   METHOD(Objective, ig_norm)        \
   METHOD(Objective, ig_sum_norm)    \

@@ -219,6 +219,7 @@ std::string stack_key(const Dataset& dataset, const TrainOptions& options) {
   const auto architecture = architectures().make(options.architecture);
   if (dataset.schema.layout.kind != Layout::Kind::kVector || !can_stack(architecture->build(options.seed))) return {};
   const auto objective = objectives().make(options.objective);
+  if (objective->fits()) return {};
   Json key = to_json(options);
   key["objective"] = objective->kind();
   key["terms"] = Json::array();

@@ -82,6 +82,7 @@ TrainOptions resolved(const Dataset& dataset, TrainOptions options) {
   options.objective = objectives().options(options.objective).canonical();
   options.optimizer = optimizers().options(options.optimizer).canonical();
   options.schedule = schedules().options(options.schedule).canonical();
+  if (objectives().make(options.objective)->fits()) options.epochs = 1;
   check_values(dataset, options);
   resolve_model(dataset, options);
   return options;

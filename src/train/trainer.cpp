@@ -150,9 +150,13 @@ class Training {
     const auto start = std::chrono::steady_clock::now();
     EpochRecord record{.epoch = epochs_done() + 1, .learning_rate = learning_rate()};
     LossMeans means;
+    if (objective_->fits()) {
+      objective_->fit(network_, dataset_, options_.seed);
+      note_loss(means);
+    }
     for (const auto& rows : epoch_batches(dataset_.train, options_.batch_size, options_.seed, epochs_done())) {
       throw_if_interrupted();
-      train_step(rows, means);
+      if (!objective_->fits()) train_step(rows, means);
       if (bar) bar->advance();
     }
     means.write(record);
@@ -163,6 +167,19 @@ class Training {
                             record.accuracy ? fmt::format(", validation accuracy {:.4f}", *record.accuracy) : ""));
     }
     return record;
+  }
+
+  // The loss of all training samples with the weights as they are.
+  void note_loss(LossMeans& means) {
+    const at::NoGradGuard no_graph;
+    const at::Tensor ids = torch::tensor(dataset_.train, at::kLong), index = ids.to(options_.device);
+    const Loss loss = loss_of(*objective_, *trainee_,
+                              {.inputs = inputs_.index_select(0, index),
+                               .labels = labels_.index_select(0, index),
+                               .sample_ids = ids,
+                               .schema = dataset_.schema,
+                               .seed = options_.seed});
+    means.add(loss, loss.total.item<double>(), ids.numel());
   }
 
   void train_step(const std::vector<std::int64_t>& rows, LossMeans& means) {

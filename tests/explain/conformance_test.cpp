@@ -48,6 +48,8 @@ const std::vector<Row> kVariants{
     {.call = "gradient_shap(samples=4,sigma=0.1,target=logit)"},
     {.call = "occlusion(window=2,stride=1)", .gradients = false},
     {.call = "occlusion(window=3,stride=2,target=logit,baseline=mean)", .gradients = false},
+    {.call = "valid_effect", .magnitudes = true, .gradients = false, .images = false},
+    {.call = "valid_effect(target=probability)", .magnitudes = true, .gradients = false, .images = false},
     {.call = "deep_lift"},
     {.call = "deep_lift(target=logit,baseline=given)"},
     {.call = "deep_lift(target=ce,baseline=mean)"},
@@ -106,15 +108,25 @@ class ExplainerConformance : public testing::TestWithParam<Case> {
             .samples = {.inputs = inputs,
                         .targets = predicted_class(model_->logits(inputs)),
                         .ids = ids,
+                        .schema = schema_,
                         .baseline = background_[0],
                         .background = background_},
             .seed = 3};
+  }
+  // Tables of numbers, images without a schema.
+  static std::shared_ptr<const Schema> schema_of(bool image) {
+    if (image) return nullptr;
+    Schema schema = Schema::of(Layout::vector(7));
+    for (int i = 0; i < 7; ++i)
+      schema.features.push_back({.name = fmt::format("number {}", i), .low = -9, .high = 9, .deviation = 0.5 + 0.1 * i});
+    return share_schema(schema);
   }
   ExplainTask task() const { return task(inputs_, at::arange(6, at::kLong)); }
   const Row& row() const { return GetParam().row; }
 
   std::unique_ptr<Explainer> explainer_ = explainers().make(GetParam().row.call);
   std::unique_ptr<Model> model_;
+  std::shared_ptr<const Schema> schema_ = schema_of(GetParam().image);
   at::Tensor inputs_ = rows(6, 30), background_ = rows(5, 33);
 };
 
@@ -216,6 +228,7 @@ TEST_P(ExplainerConformance, HonoursTheRule) {
                         .samples = {.inputs = inputs_,
                                     .targets = task().samples.targets,
                                     .ids = at::arange(6, at::kLong),
+                                    .schema = schema_,
                                     .baseline = background_[0],
                                     .background = background_},
                         .seed = 3,

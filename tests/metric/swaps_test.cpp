@@ -66,5 +66,41 @@ TEST(MostSwaps, StrikesOutAgain) {
             1);
 }
 
+// The largest d for which two disjoint sets of d features have all pairs between them open; pairs on one side of the edge are.
+std::int64_t largest_disjoint_block(const std::vector<std::int8_t>& open, std::int64_t top, std::int64_t others) {
+  const std::int64_t all = top + others;
+  const auto is_open = [&](std::int64_t i, std::int64_t j) {
+    const std::int64_t a = std::min(i, j), b = std::max(i, j);
+    return a >= top || b < top || open[static_cast<std::size_t>(a * others + b - top)];
+  };
+  std::int64_t largest = 0;
+  for (unsigned set = 1; set < 1U << all; ++set) {
+    std::int64_t partners = 0;
+    for (std::int64_t j = 0; j < all; ++j) {
+      bool each = !(set >> j & 1U);
+      for (std::int64_t i = 0; i < all; ++i) each = each && (!(set >> i & 1U) || is_open(i, j));
+      partners += each;
+    }
+    largest = std::max(largest, std::min<std::int64_t>(std::popcount(set), partners));
+  }
+  return std::min(largest, std::min(top, others));
+}
+
+TEST(MostSwapsOfAny, IsNeverBelowTheLargestDisjointBlock) {
+  RandomStream stream(6, "pairs");
+  std::int64_t below_all = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<std::int8_t> open(3 * 5);
+    const double share = stream.uniform();
+    for (std::int8_t& pair : open) pair = stream.uniform() < share ? 1 : 0;
+    const std::int64_t bound = most_swaps_of_any(open, 3, 5);
+    EXPECT_GE(bound, largest_disjoint_block(open, 3, 5));
+    EXPECT_GE(bound, most_swaps(open, 3, 5));
+    below_all += bound < 3;
+  }
+  EXPECT_GT(below_all, 20) << "a bound that says nothing is easily kept";
+  EXPECT_EQ(most_swaps_of_any(std::vector<std::int8_t>{0, 0, 0, 1, 0, 0}, 2, 3), 1) << "a tie of one pair at the edge";
+}
+
 }  // namespace
 }  // namespace holdfast::metric

@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "r2et/gauge": (["compas"], None),
     "r2et/beyond": (["compas"], None),
     "r2et/tradeoff": (["compas"], None),
+    "r2et/specific": (["compas"], None),
     "lens/fig2": (["imagenet_samples"], None),
     "lens/fig8": (["mnist"], "mnist"),
     "lens/appendix": (["mnist"], "mnist"),
@@ -37,6 +38,7 @@ CLAIMS = {
     "r2et/gauge": [],
     "r2et/beyond": ["R2", "R4"],
     "r2et/tradeoff": ["ours"],
+    "r2et/specific": ["specific"],
     "lens/fig2": ["L1", "L5"],
     "lens/beyond": ["L2", "L6", "ours"],
 }

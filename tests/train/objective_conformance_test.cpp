@@ -40,6 +40,7 @@ const std::vector<Row>& variants() {
       {"r2et(top_k=4,curvature=0,pairs=next)", "relu", 1, 1},
       {"pair_hinge(top_k=4,radius=0.2)", "softplus", 1, 0},
       {"pair_hinge(top_k=4,radius=0.2)", "relu", 1, 0, false},
+      {"convex", "relu"},
       {"pgd", "softplus", -1, -1, false},  // the worst point is held constant, here and below
       {"ig_norm", "softplus", -1, -1, false},
       {"ig_sum_norm", "softplus", -1, -1, false},

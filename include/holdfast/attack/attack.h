@@ -46,6 +46,9 @@ struct AttackTask {
   at::Tensor start = {};
   Select select = Select::kWorst;
   bool trace = false;  // record the metric after every iteration
+
+  // What is known about the features of the maps.
+  const Schema& map_schema() const { return explainer.map_schema(*samples.schema); }
 };
 
 // What one component of an ensemble cost, all samples together.

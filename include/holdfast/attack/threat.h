@@ -36,6 +36,7 @@ struct Threat {
   Sides sides = Sides::kBoth;                         // which side of a pair may move
   bool negative_weights = false;                      // graphs: edges may become negative in samples without negative ones
   std::optional<double> tolerance = {};               // the predicted class's probability moves by no more than this
+  std::optional<std::int64_t> switches = {};          // tables: categories that may take another level; the ball is for numbers
 };
 
 // Calls visit(name, member pointer, help) for every option. Flags (--negative-weights), TOML keys and Python's arguments
@@ -51,6 +52,8 @@ void for_each_option(const Visit& visit) {
   visit("sides", &Threat::sides, "Pairs: which side may be perturbed: both, first or second");
   visit("negative_weights", &Threat::negative_weights, "Graphs: edges may become negative in samples without negative ones");
   visit("tolerance", &Threat::tolerance, "How far the predicted class's probability may move; default: as far as it likes");
+  visit("switches", &Threat::switches,
+        "Tables: so many categories may take another level, the other one-hot columns stay, and the ball is for numbers alone");
 }
 
 // Reads an option's text as it is written behind a flag. `where` begins the message of a mistake: "--epsilon".
@@ -67,16 +70,25 @@ struct ValidRows {
   std::vector<double> step;                       // values are low + a multiple of it; 0: any value
 };
 
+// Categories that may take another level, at most `most` of them, at no cost of the ball.
+struct Switches {
+  std::int64_t most = 0;
+  std::vector<std::vector<std::int64_t>> groups;  // columns of each one-hot group
+  std::vector<bool> held;                         // columns that the schema freezes; empty: there are none
+};
+
 // What a threat means for the samples of one dataset.
 struct ThreatModel {
   Norm norm = Norm::kL2;
   double epsilon = 1.0;                               // in the units of the inputs, > 0 or = 0
   std::optional<std::pair<double, double>> box = {};  // every element; unset: no limit but the ball
-  std::vector<bool> frozen = {};         // elements that must not move, the schema's and a side's; empty: there are none
-  std::optional<ValidRows> valid = {};   // set: perturbed rows are valid
-  bool non_negative = false;             // a sample without negative elements gets none
-  Sides sides = Sides::kBoth;            // for showing; `frozen` holds what it means
-  std::optional<double> tolerance = {};  // of the predicted class's probability; unset: the same class is enough
+  // Elements that the ball does not move: the schema's, a side's, and with `switches` those of groups; empty: there are none.
+  std::vector<bool> frozen = {};
+  std::optional<ValidRows> valid = {};    // set: perturbed rows are valid
+  bool non_negative = false;              // a sample without negative elements gets none
+  Sides sides = Sides::kBoth;             // for showing; `frozen` holds what it means
+  std::optional<double> tolerance = {};   // of the predicted class's probability; unset: the same class is enough
+  std::optional<Switches> switches = {};  // set: groups are as in the clean row but for these
 
   // Frozen features come from the schema; a box is only what was asked for. Edges of a graph stay non-negative unless
   // negative weights are asked for or the schema's range has them. Throws kUsage in one sentence for what makes no sense.
@@ -84,6 +96,12 @@ struct ThreatModel {
   static ThreatModel make(const Threat& threat, const Schema& schema, std::optional<double> epsilon = {});
 
   bool is_frozen(std::int64_t element) const { return !frozen.empty() && frozen[static_cast<std::size_t>(element)]; }
+
+  // The clean rows with the candidates' levels: no more groups differ than may switch, those that prefer another level most
+  // first. Without `switches` the clean rows themselves. Candidates are projected and admitted around them.
+  at::Tensor switched(const at::Tensor& candidate, const at::Tensor& clean) const;
+  // Whether a candidate may differ from its clean row at all.
+  bool can_move() const;
 
   // The nearest point of ball and box, for l2 and linf exactly; box and ball together by clipping then shrinking towards
   // the clean point, which keeps both. `clean` must itself be inside the box (checked where inputs are read). Where rows
@@ -95,7 +113,7 @@ struct ThreatModel {
   at::Tensor admit(const at::Tensor& projected, const at::Tensor& clean) const;
   // Moves [B, sample...] with zeros where elements are frozen.
   at::Tensor hold_frozen(const at::Tensor& moves) const;
-  // Size of candidate - clean in the norm, [B] double.
+  // Size of candidate - clean in the norm, [B] double; with `switches` of what is in no group.
   at::Tensor distance(const at::Tensor& candidate, const at::Tensor& clean) const;
 };
 

@@ -48,7 +48,8 @@ void check_cell(const Attack& attack, const AttackTask& task);
 CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOptions& tiles, Progress* progress = nullptr,
                     const TileStore* store = nullptr);
 
-// Folded maps for metrics.
-MapBatch fold_maps(const at::Tensor& maps, const Schema& schema);
+// Folded maps for metrics; they refer to the schema of the inputs, or to its table where maps have one value for each feature of
+// it.
+MapBatch fold_maps(const at::Tensor& maps, const Schema& of_inputs);
 
 }  // namespace holdfast::experiment

@@ -23,8 +23,8 @@ namespace holdfast::experiment {
 struct Trial {
   std::vector<std::string> explainers{"saliency"};
   std::vector<std::string> attacks{"gauntlet(effort=light)"};
-  std::vector<std::string> metrics{"top_k(k=8)"};
-  std::vector<std::string> measures = {};  // of the model around each sample, with the largest epsilon where they name none
+  std::vector<std::string> metrics{"top_k"};  // k, where it is not said, is the explainer's usual_top
+  std::vector<std::string> measures = {};     // of the model around each sample, with the largest epsilon where they name none
   Threat threat = {};
   Select select = Select::kWorst;
 };
@@ -39,6 +39,9 @@ struct Subject {
 // Throws, before a model is needed, when the samples do not fit their trial: a threat that makes no sense for them, an input
 // outside the box, a metric that does not fit the maps. `name` begins the message.
 void check_samples(const std::string& name, const Samples& samples, const Trial& trial);
+
+// The metric of a call for the maps of an explainer: where the call names no k, the explainer's usual one.
+std::unique_ptr<Metric> metric_for(const std::string& call, const Explainer& explainer, const Schema& schema);
 
 // One row of a grid before it is run. Copies share everything.
 struct Cell {

@@ -26,8 +26,9 @@ struct OwnEffects {
 };
 
 // `samples` have targets; `predicted` is the class of each clean sample and `sets` the top set of its attacked map, features of
-// the folded map of `samples.schema`. Rows are those of the background, or the samples themselves where there is none.
+// the folded maps that `map_schema` describes. Rows are those of the background, or the samples themselves where there is none.
 OwnEffects own_effects(const Model& model, const Samples& samples, const std::vector<std::int64_t>& predicted,
-                       const std::vector<std::vector<std::int64_t>>& sets, std::uint64_t seed, const TileOptions& tiles);
+                       const std::vector<std::vector<std::int64_t>>& sets, const Schema& map_schema, std::uint64_t seed,
+                       const TileOptions& tiles);
 
 }  // namespace holdfast::experiment

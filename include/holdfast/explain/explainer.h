@@ -1,4 +1,4 @@
-// Explainers: a map of the inputs' shape that says how much each input element matters for the explained class.
+// Explainers: a map that says how much each input element, or each feature of a table, matters for the explained class.
 //
 //     attribute(task)   the maps
 //     linearize(task)   the maps, and the way to pull a cotangent back: the input gradient of <cotangent, map>
@@ -47,7 +47,7 @@ struct RankedGradient {
 };
 
 struct Explanation {
-  at::Tensor maps;       // [B, sample...], detached
+  at::Tensor maps;       // [B, map...], detached: the sample's shape, or what map_schema says
   at::Tensor log_scale;  // [B]
   at::Tensor logits;     // [B, classes] at the inputs, detached: the forward pass is paid for
   // [B], of methods whose maps should add up to a difference of outputs (integrated_gradients, deep_lift, lrp): what is
@@ -90,6 +90,16 @@ class Explainer {
   // kInput. Reads the inputs' shape; inputs and targets may be on any device. Explainers that need no more leave it as it is.
   virtual void check_task(const ExplainTask& task) const;
   virtual bool is_differentiable() const { return true; }
+  // What is known about the features of its maps: the schema of the inputs, whose shape maps have, unless it is said otherwise.
+  // Lives as long as `schema` does.
+  virtual const Schema& map_schema(const Schema& schema) const { return schema; }
+  // Whether maps are defined on valid rows alone: then attacks must keep one-hot groups valid.
+  virtual bool needs_valid_rows() const { return false; }
+  // The size of the top set that is looked at where nobody says it; nothing: the metric's own default.
+  virtual std::optional<std::int64_t> usual_top(const Schema& schema) const {
+    (void)schema;
+    return std::nullopt;
+  }
   // Passes through the model that one attribute() of one sample of this schema costs; pullback costs twice that.
   virtual std::int64_t evaluations(const Schema& schema) const {
     (void)schema;
@@ -115,5 +125,8 @@ at::Tensor predicted_class(const at::Tensor& logits);
 
 // Subtracts each one-hot group's mean from its columns: the part of a gradient that no valid row can feel. [B, ...] -> same.
 at::Tensor project_groups(const at::Tensor& maps, const Schema& schema);
+
+// Maps with one value for each input element: those of features of a table spread evenly over their columns, others as they are.
+at::Tensor maps_of_elements(const at::Tensor& maps, const Schema& schema);
 
 }  // namespace holdfast::explain

@@ -7,6 +7,9 @@
 // They bound the activations' derivatives, and going back from the logits, products of these with the weights bound a_h. With one
 // hidden layer a_h = v_h act'(z_h), v the weights of the margin, and the bounds are the exact range.
 //
+// With a unit roundoff the bounds are about what is computed in that precision: pre-activations are as much wider, and `products`
+// says what the last sums may be off by.
+//
 // Activations must have derivatives that rise with their argument: relu, leaky_relu, softplus. A kink's derivative is a step
 // in the bounds, and for training the slope of a sigmoid as wide as the reach of the ball (a straight-through estimate).
 #pragma once
@@ -29,6 +32,7 @@ struct MarginBounds {
   at::Tensor gradient;      // [M, b, n]: G at x itself
   at::Tensor ceiling;       // [M, units]: |a_h| is no larger at any input, slopes of at most 1 taken for granted
   at::Tensor steadiness;  // [M, b, units of all layers]: pre-activations over how far they can move; beyond 1 no kink is crossed
+  at::Tensor products = {};  // [M, b, n]: the most that the |products| in G sum to over the ball; undefined where unit is 0
 };
 
 class MarginChain {
@@ -45,12 +49,16 @@ class MarginChain {
 
   std::int64_t networks() const { return layers_.front().weight.size(0); }
   std::int64_t units() const { return layers_.front().weight.size(1); }  // of the first layer
-  // `inputs` [M, b, n].
-  MarginBounds bounds(const at::Tensor& inputs, double radius) const;
+  // `inputs` [M, b, n]. `unit`: the unit roundoff of the precision that gradients are computed in; 0: they are exact.
+  // `moving` [n]: 1 for the columns that the ball moves, 0 for those that stay; undefined: it moves all.
+  MarginBounds bounds(const at::Tensor& inputs, double radius, double unit = 0, const at::Tensor& moving = {}) const;
+  // The longest chain of additions and multiplications from the logits back to a gradient.
+  std::int64_t operations() const;
 
  private:
   struct Layer {
     at::Tensor weight, bias;                   // [M, out, in], [M, 1, out]
+    at::Tensor bias_size;                      // [M, 1, out]: the sum of the |products| in the bias
     std::optional<op::Activation> activation;  // behind it; the last layer has none
   };
   // The slopes of each activation, [M, b, units].
@@ -58,7 +66,7 @@ class MarginChain {
     std::vector<at::Tensor> exact, steadiness;
     std::vector<Range> bounds;
   };
-  Slopes slopes(const at::Tensor& inputs, double radius) const;
+  Slopes slopes(const at::Tensor& inputs, double radius, double unit, const at::Tensor& moving) const;
 
   std::vector<Layer> layers_;
 };

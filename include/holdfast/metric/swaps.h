@@ -17,4 +17,10 @@ namespace holdfast::metric {
 // all with fewer than d open pairs have been struck out, again and again, which is never less.
 std::int64_t most_swaps(std::span<const std::int8_t> open, std::int64_t top, std::int64_t others);
 
+// The same between any two top sets that the proven pairs allow, where the first is not known either: d features of the one and d
+// of the other, none in both, with all pairs of them open. Pairs within the top and within the others count as open. The result
+// is the largest d for which at least 2 d features remain after all with fewer than d open pairs have been struck out, again and
+// again.
+std::int64_t most_swaps_of_any(std::span<const std::int8_t> open, std::int64_t top, std::int64_t others);
+
 }  // namespace holdfast::metric

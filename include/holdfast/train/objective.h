@@ -17,6 +17,7 @@
 
 #include "holdfast/core/registry.h"
 #include "holdfast/core/stages.h"
+#include "holdfast/data/dataset.h"
 #include "holdfast/data/schema.h"
 #include "holdfast/model/network.h"
 
@@ -67,6 +68,11 @@ class Objective {
   virtual std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const = 0;
   // Throws kUsage, before any training, when the objective cannot train this network or on these samples.
   virtual void check(const Network& network, const Schema& schema) const;
+
+  // Objectives whose optimum is known without steps say so, and put it into the network's weights, in place: then a training is
+  // one epoch that consists of it.
+  virtual bool fits() const { return false; }
+  virtual void fit(const Network& network, const Dataset& dataset, std::uint64_t seed) const;
 
   const std::string& name() const { return name_; }
   // The name without its weights. Objectives of one kind have the same values.

@@ -26,6 +26,7 @@ std::unique_ptr<Component> make_threshold();
 std::unique_ptr<Component> make_order();
 std::unique_ptr<Component> make_cells();
 std::unique_ptr<Component> make_crossing();
+std::unique_ptr<Component> make_levels();
 std::unique_ptr<Component> make_drift();
 std::unique_ptr<Component> make_square();
 std::unique_ptr<Component> make_evolution();

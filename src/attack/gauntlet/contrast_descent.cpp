@@ -89,7 +89,7 @@ class ContrastDescent final : public FeatureDescent {
 std::unique_ptr<Descent> contrast_descent(const AttackState& state, Aim aim, const Ledger::Owners& owners, at::Tensor weights) {
   if (aim.at == Aim::At::kOrder || aim.at == Aim::At::kValues) aim = {.at = Aim::At::kTop};
   const bool plain = aim.at == Aim::At::kTop && !aim.diversity;
-  return std::make_unique<ContrastDescent>(*state.task.samples.schema, aim, state.k, AttackState::rows_of(state.top, owners),
+  return std::make_unique<ContrastDescent>(state.task.map_schema(), aim, state.k, AttackState::rows_of(state.top, owners),
                                            AttackState::rows_of(plain ? state.top : state.near, owners), std::move(weights));
 }
 

@@ -92,7 +92,7 @@ class Crossing final : public Component {
     const Units at = units_at(*state.task.model.network(), here, units);
     state.ledger.charge(1, owners);
     const at::Tensor clean = AttackState::rows_of(state.task.samples.inputs, owners), from = here.repeat_interleave(units, 0);
-    const at::Tensor flat = at.gradients.flatten(1);
+    const at::Tensor flat = state.task.threat.hold_frozen(at.gradients).flatten(1);  // the way across goes along what may move
     const at::Tensor square = flat.square().sum(1).clamp_min(std::numeric_limits<float>::min());
     const at::Tensor behind = -at.values.sign() * (kBehind * state.task.threat.epsilon) * square.sqrt();
     at::Tensor points = from;

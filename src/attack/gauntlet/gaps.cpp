@@ -38,7 +38,7 @@ class Gaps final : public Component {
       const Ledger::Owners owners = state.rows(kWalks);
       if (owners.empty()) return;
       const at::Tensor u = state.uniform(owners, "gauntlet.gaps", i);
-      WeightedGaps descent(state.task.samples.layout(), AttackState::rows_of(gaps, owners) * (2 * u * u));
+      WeightedGaps descent(state.task.map_schema().layout, AttackState::rows_of(gaps, owners) * (2 * u * u));
       const auto start = i % 2 == 0 ? AttackState::WalkPlan::Start::kAnywhere : AttackState::WalkPlan::Start::kAroundBest;
       state.walk_down(descent, owners, {.number = i, .steps = kSteps, .from = 2, .to = 32, .start = start});
     }

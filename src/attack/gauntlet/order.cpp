@@ -45,7 +45,7 @@ class Order final : public Component {
   }
 
   void run(AttackState& state) override {
-    const Layout& layout = state.task.samples.layout();
+    const Layout& layout = state.task.map_schema().layout;
     const at::Tensor a = fold_features(layout, state.clean.maps);
     const at::Tensor ranks = a.argsort(/*dim=*/1, /*descending=*/false).argsort(/*dim=*/1, /*descending=*/false).to(a.options());
     const at::Tensor centred = unit_rows(ranks - ranks.mean(1, /*keepdim=*/true)), plain = unit_rows(a);

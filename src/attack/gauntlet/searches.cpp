@@ -66,7 +66,7 @@ class RandomPoints final : public Component {
     const std::uint64_t seed = derived_seed(state.task.seed, "gauntlet.random", static_cast<std::uint64_t>(number));
     const bool odd = number % 2 == 1;
     if (state.blind && odd && threat.norm == Norm::kLinf)
-      return threat.project(clean + threat.epsilon * draw_signs(clean, ids, seed), clean);
+      return threat.project(draw_levels(threat, clean, ids, seed) + threat.epsilon * draw_signs(clean, ids, seed), clean);
     return draw_points(threat, clean, ids, seed, /*on_sphere=*/odd || state.blind);
   }
 };
@@ -147,13 +147,14 @@ class Drift final : public Component {
     const auto seed = [&](std::int64_t child) {
       return derived_seed(state.task.seed, "gauntlet.drift", static_cast<std::uint64_t>(generation * kChildren + child));
     };
-    at::Tensor way = search.at(owners) - clean + random_moves(state, owners, kChildren, width, seed);
+    const at::Tensor from = search.at(owners), around = threat.switched(from, clean);
+    at::Tensor way = from - around + random_moves(state, owners, kChildren, width, seed);
     way = threat.hold_frozen(way);
     if (threat.norm != Norm::kLinf) {
       const at::Tensor length = way.flatten(1).norm(threat.norm == Norm::kL2 ? 2 : 1, 1);
       way = way * per_row(threat.epsilon / length.clamp_min(std::numeric_limits<float>::min()), way.dim());
     }
-    return threat.project(clean + way, clean);
+    return threat.project(around + way, clean);
   }
 };
 

@@ -65,10 +65,10 @@ std::vector<double> layer_scales(const AttackTask& task) {
 }
 
 at::Tensor mask_of(const AttackTask& task, const Explanation& clean, std::int64_t k, std::int64_t radius) {
-  const Neighborhood neighborhood(*task.samples.schema, radius);
+  const Neighborhood neighborhood(task.map_schema(), radius);
   FeatureSet set;
-  const at::Tensor mask = weigh_features(task.samples.layout(), clean.maps, [&](auto map, auto row) {
-    const MapView view{map, *task.samples.schema};
+  const at::Tensor mask = weigh_features(task.map_schema().layout, clean.maps, [&](auto map, auto row) {
+    const MapView view{map, task.map_schema()};
     neighborhood.reset(set);
     for (const std::int64_t i : task.metric.top_count() ? task.metric.top_set(view) : top_k_set(map, k)) set.add(i);
     if (radius > 0) neighborhood.grow(set);
@@ -90,7 +90,7 @@ bool has_gradients(const AttackTask& task) {
 }
 
 std::int64_t attacked_top(const AttackTask& task) {
-  return task.metric.top_count().value_or(std::max<std::int64_t>(1, task.samples.layout().features() / 4));
+  return task.metric.top_count().value_or(std::max<std::int64_t>(1, task.map_schema().layout.features() / 4));
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ AttackState::AttackState(const AttackTask& the_task, Ledger& the_ledger, const E
       effort(the_effort * (has_gradients(the_task) && is_costly(the_task) ? 0.5 : 1)),
       fresh_noise(noise),
       aim(the_task.metric.aim()),
-      features(the_task.samples.layout().features()),
+      features(the_task.map_schema().layout.features()),
       k(attacked_top(the_task)),
       gradients(has_gradients(the_task)),
       blind(!gradients || the_task.model.network() == nullptr),
@@ -144,7 +144,8 @@ at::Tensor AttackState::anywhere(const at::Tensor& origin, const at::Tensor& ids
         derived_seed(task.seed, "gauntlet.start", static_cast<std::uint64_t>(number * 1000 + begin / running));
     const at::Tensor from = origin.slice(0, begin, begin + running), names = ids.slice(0, begin, begin + running);
     if (task.threat.norm == Norm::kLinf) {
-      parts.push_back(relaxed.project(from + task.threat.epsilon * draw_signs(from, names, seed), from));
+      const at::Tensor around = draw_levels(relaxed, from, names, seed);
+      parts.push_back(relaxed.project(around + task.threat.epsilon * draw_signs(from, names, seed), from));
     } else {
       parts.push_back(draw_points(relaxed, from, names, seed, /*on_sphere=*/false));
     }

@@ -90,7 +90,7 @@ class Threshold final : public Component {
       outside = outside * u.square();
     }
     const std::int64_t radius = state.aim.at == Aim::At::kNearTop ? state.aim.radius : 0;
-    return {*state.task.samples.schema, radius, inside, outside, state.k, temperature};
+    return {state.task.map_schema(), radius, inside, outside, state.k, temperature};
   }
 };
 

@@ -1,10 +1,6 @@
 // Statlog German Credit, as Weka ships it (credit-g.arff): is an applicant for a loan a good or a bad risk?
 // 7 numbers and 13 categories with 54 levels. Two levels that the file declares and no row has (a vacation as the purpose, single
 // women) are left out.
-#include <algorithm>
-#include <cctype>
-
-#include "holdfast/core/files.h"
 #include "holdfast/data/dataset.h"
 #include "tables.h"
 
@@ -52,27 +48,6 @@ const std::vector<GermanColumn>& german_columns() {
   return columns;
 }
 
-// The rows behind @data, with ARFF's quotes made those of CSV. Lines before them are emptied rather than removed, so that
-// messages name the right line.
-CsvTable read_arff(const std::string& path) {
-  std::string text = read_text(path);
-  std::string small = text;  // ARFF's keywords may have capitals
-  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const std::size_t found = small.find("\n@data\n");
-  if (found == std::string::npos) input_error("{} has no line @data; expected Weka's credit-g.arff", path);
-  const std::size_t rows = text.find('\n', found + 1);
-  const auto lines = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(rows), '\n');
-  text.replace(0, rows, std::string(static_cast<std::size_t>(lines), '\n'));
-  std::ranges::replace(text, '\'', '"');
-  CsvTable csv = parse_csv(text, {.header = false}, path);
-  if (csv.rows.empty()) input_error("{} has no rows", path);
-  for (const GermanColumn& column : german_columns()) csv.names.emplace_back(column.name);
-  csv.names.emplace_back("class");
-  if (csv.rows[0].size() != csv.names.size())
-    input_error("{}:{}: {} fields, expected {}", path, csv.lines[0], csv.rows[0].size(), csv.names.size());
-  return csv;
-}
-
 class GermanCredit final : public DatasetLoader {
  public:
   explicit GermanCredit(const Options& options) : encoding_(encoding_of(options)) {}
@@ -91,7 +66,10 @@ class GermanCredit final : public DatasetLoader {
 
   Dataset load(const LoadContext& context) const override {
     const std::string path = require_source(kInfo.name, source(), context.folder) + "/credit-g.arff";
-    const CsvTable csv = read_arff(path);
+    std::vector<std::string> names;
+    for (const GermanColumn& column : german_columns()) names.emplace_back(column.name);
+    names.emplace_back("class");
+    const CsvTable csv = read_arff(path, names);
     const ColumnReader read(csv, path);
     Table table;
     for (const GermanColumn& column : german_columns())

@@ -19,16 +19,28 @@ void exclude_non_finite(AuditData& data) {
   if (data.samples.count() == 0) input_error("{}: no sample is finite", data.name);
 }
 
+namespace {
+
+// Whether rows of this call may have the metric: it is the same, or its k is left to the explainer, which says it with the
+// samples.
+bool may_answer(const std::string& call, const Gate& gate) {
+  if (metrics().make(call)->name() == gate.metric) return true;
+  const MethodCall written = parse_method_call(call);
+  const bool names_k = std::ranges::any_of(written.options, [](const auto& option) { return option.first == "k"; });
+  return !names_k && written.name == parse_method_call(gate.metric).name;
+}
+
+}  // namespace
+
 void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials, bool compared) {
   for (const Gate& gate : gates) {
     if (gate.of_drop() && !compared)
       usage_error("gate '{}': drop is the difference to another run; name it with --compare RUN", gate.text);
     const bool answered = std::any_of(trials.begin(), trials.end(), [&](const Trial& trial) {
-      const auto asked = [&](const auto& registry, const std::vector<std::string>& calls) {
-        return std::any_of(calls.begin(), calls.end(),
-                           [&](const std::string& call) { return registry.make(call)->name() == gate.metric; });
-      };
-      return gate.of_measure ? asked(measures(), trial.measures) : asked(metrics(), trial.metrics);
+      if (!gate.of_measure)
+        return std::ranges::any_of(trial.metrics, [&](const std::string& call) { return may_answer(call, gate); });
+      return std::ranges::any_of(trial.measures,
+                                 [&](const std::string& call) { return measures().make(call)->name() == gate.metric; });
     });
     if (!answered) {
       usage_error("gate '{}': no row of this run has {} {}", gate.text, gate.of_measure ? "measure" : "metric", gate.metric);

@@ -61,7 +61,7 @@ Cell cell_of(const StudiedNetwork& subject, const AttackChoice& choice, std::uin
   const Trial trial{.explainers = {subject.explainer},
                     .attacks = {choice.attack},
                     .metrics = {choice.aim.empty() ? choice.metrics.front() : choice.aim},
-                    .threat = {.norm = choice.norm, .epsilons = {choice.epsilon}, .box = choice.box},
+                    .threat = choice.threat(),
                     .select = choice.select};
   return make_cells(studied, trial, seed).front();
 }
@@ -202,6 +202,8 @@ std::string attack_key(const StudiedNetwork& subject, const AttackChoice& choice
                                 attacks().options(choice.attack).canonical(), to_string(choice.norm), choice.epsilon,
                                 to_string(choice.select), seed);
   if (choice.box) key += fmt::format(" box {} to {}", choice.box->first, choice.box->second);
+  if (choice.valid) key += " valid";
+  if (choice.switches) key += fmt::format(" switches {}", *choice.switches);
   if (!choice.aim.empty()) key += " aim " + choice.aim;
   for (const std::string& metric : choice.metrics) key += "; " + metrics().options(metric).canonical();
   if (has_own_levels(subject)) key += "; own levels";
@@ -227,6 +229,10 @@ double number_or_nan(const Json& json) {
 }
 
 }  // namespace
+
+Threat AttackChoice::threat() const {
+  return {.norm = norm, .epsilons = {epsilon}, .box = box, .valid = valid, .switches = switches};
+}
 
 const MetricNumbers& AttackedCell::of(const std::string& metric) const {
   const auto found = std::ranges::find(metrics, metric::metrics().options(metric).canonical(), &MetricNumbers::metric);

@@ -50,7 +50,11 @@ struct AttackChoice {
   double epsilon = 1;
   std::optional<std::pair<double, double>> box = {};
   Select select = Select::kWorst;
-  bool random_points = false;  // beside the attack
+  bool random_points = false;                 // beside the attack
+  bool valid = false;                         // perturbed rows are valid rows
+  std::optional<std::int64_t> switches = {};  // categories that may take another level
+
+  Threat threat() const;
 };
 
 // What one metric says of the attacked samples of one network.

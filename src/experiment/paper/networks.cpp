@@ -166,6 +166,7 @@ TrainOptions training(const Setting& setting, const Method& method, const std::s
                        .learning_rate = setting.learning_rate,
                        .early_stopping = {.restore_best = false},  // the papers': a fixed number of epochs
                        .seed = seed};
+  if (method.best_epoch) options.early_stopping = {.metric = "auc"};
   if (!std::isnan(setting.weight_decay)) options.weight_decay = setting.weight_decay;
   return options;
 }

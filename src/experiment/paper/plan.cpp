@@ -49,7 +49,8 @@ Method read_method(const ConfigTable& table, Scale scale) {
           .architecture = word(table, "architecture"),
           .differs = word(table, "differs"),
           .tags = list(table, "tags"),
-          .tables_only = table.flag("tables_only", false)};
+          .tables_only = table.flag("tables_only", false),
+          .best_epoch = table.flag("best_epoch", false)};
 }
 
 NamedCall read_call(const ConfigTable& table, Scale scale) {

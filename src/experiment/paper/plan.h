@@ -28,6 +28,8 @@ struct Method {
   std::string differs = {};                  // from the others, in words
   std::vector<std::string> tags = {};
   bool tables_only = false;
+  bool best_epoch =
+      false;  // ends with the weights of the epoch with the best AUC on the validation samples, not with the last ones
 
   bool is_r2et() const { return paper.rfind("R2ET", 0) == 0; }
   bool is_softplus() const { return options.find("softplus") != std::string::npos || recipe == "sp"; }

@@ -106,5 +106,6 @@ void analyse_bounds(PaperRun& run);
 void analyse_gauge(PaperRun& run);
 void analyse_beyond(PaperRun& run);
 void analyse_tradeoff(PaperRun& run);
+void analyse_specific(PaperRun& run);
 
 }  // namespace holdfast::experiment::paper::r2et

@@ -8,6 +8,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
 #include "holdfast/model/evaluate.h"
+#include "rounding.h"
 
 namespace holdfast::measure {
 namespace {
@@ -113,6 +114,40 @@ BallBounds joined(const Head& head, const Enclosure& slopes, const Enclosure& se
   return result;
 }
 
+at::Tensor largest(const Enclosure& range) {
+  return range.center.abs() + range.radius;
+}
+
+// What rounding does on the way: forward to values, back to slopes.
+class RoundingErrors {
+ public:
+  RoundingErrors(double unit, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& inputs)
+      : unit_(unit), value_(sums(weight, bias, inputs)), products_(weight.abs()), slope_(at::zeros_like(products_)) {}
+
+  // Through an activation whose value and first two derivatives lie in f, f1, f2, and an affine layer.
+  void pass(const at::Tensor& weight, const at::Tensor& bias, const Enclosure& f, const Enclosure& f1, const Enclosure& f2) {
+    const at::Tensor steep = largest(f1).unsqueeze(2);
+    slope_ = at::matmul(weight.abs(), steep * slope_ + (largest(f2) * value_).unsqueeze(2) * products_);
+    products_ = at::matmul(weight.abs(), steep * products_);
+    value_ = times_vector(weight.abs(), largest(f1) * value_) + sums(weight, bias, largest(f));
+  }
+
+  // Of the gradient of a function of the last values with derivatives in `head`.
+  at::Tensor of_gradient(const Head& head, std::int64_t operations) const {
+    const at::Tensor first = largest(head.first), bend = times_vector(largest(head.second), value_);
+    const at::Tensor slopes = at::matmul(first.unsqueeze(1), slope_) + at::matmul(bend.unsqueeze(1), products_);
+    return (slopes + rounding_of(operations, unit_) * at::matmul(first.unsqueeze(1), products_)).squeeze(1);
+  }
+
+ private:
+  at::Tensor sums(const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& sizes) const {
+    return rounding_of(weight.size(2) + kOperationsALayer, unit_) * (times_vector(weight.abs(), sizes) + bias.abs());
+  }
+
+  double unit_;
+  at::Tensor value_, products_, slope_;  // [B, units], [B, units, n], [B, units, n]
+};
+
 // [B, outputs, classes]: margins of the class (two classes), or the others' logits above the class's.
 at::Tensor differences(const at::Tensor& targets, std::int64_t count) {
   const at::Tensor one = at::eye(count, at::kDouble);
@@ -181,8 +216,14 @@ std::int64_t SmoothChain::bytes_a_sample() const {
   return kCopies * static_cast<std::int64_t>(sizeof(double)) * most;
 }
 
-BallBounds SmoothChain::bounds(const at::Tensor& inputs, const at::Tensor& classes, const at::Tensor& radii,
-                               Output output) const {
+std::int64_t SmoothChain::operations() const {
+  std::int64_t count = kOperationsBeside;
+  for (const Layer& layer : layers_) count += layer.weight.size(0) + kOperationsALayer;
+  return count;
+}
+
+BallBounds SmoothChain::bounds(const at::Tensor& inputs, const at::Tensor& classes, const at::Tensor& radii, Output output,
+                               double unit) const {
   const at::NoGradGuard no_graph;
   HOLDFAST_CHECK(output == Output::kProbability || this->classes() == 2);
   const at::Tensor x = inputs.detach().to(at::kCPU, at::kDouble).flatten(1), reach = radii.unsqueeze(1);
@@ -191,6 +232,19 @@ BallBounds SmoothChain::bounds(const at::Tensor& inputs, const at::Tensor& class
     const Layer& own = layers_[i];
     if (i + 1 < layers_.size()) return {own.weight.unsqueeze(0), own.bias.unsqueeze(0)};
     return {at::matmul(to_margins, own.weight), at::matmul(to_margins, own.bias)};
+  };
+
+  // Sums of |products|: of the last layer those of both logits, not of their difference.
+  const auto sizes = [&](std::size_t i) -> std::pair<at::Tensor, at::Tensor> {
+    const Layer& own = layers_[i];
+    if (i + 1 < layers_.size()) return {own.weight.unsqueeze(0), own.bias.unsqueeze(0)};
+    return {at::matmul(to_margins.abs(), own.weight.abs()), at::matmul(to_margins.abs(), own.bias.abs())};
+  };
+  std::optional<RoundingErrors> errors;
+  if (unit > 0) errors.emplace(unit, sizes(0).first, sizes(0).second, x.abs() + reach);
+  const auto with_rounding = [&](BallBounds found, const Head& head) {
+    if (errors) found.rounding = errors->of_gradient(head, operations());
+    return found;
   };
 
   const auto [weight, bias] = layer(0);
@@ -203,6 +257,7 @@ BallBounds SmoothChain::bounds(const at::Tensor& inputs, const at::Tensor& class
     const op::Activation& activation = *layers_[i - 1].activation;
     const Enclosure f = activation_range(activation, 0, low, high), f1 = activation_range(activation, 1, low, high),
                     f2 = activation_range(activation, 2, low, high);
+    if (errors) errors->pass(sizes(i).first, sizes(i).second, f, f1, f2);
     Enclosure next_second = weighted_squares({w * f2.center.unsqueeze(1), w.abs() * f2.radius.unsqueeze(1)}, slopes);
     if (second.center.defined()) next_second = plus(next_second, passed_on(w, f1, second));
     second = next_second;
@@ -214,10 +269,11 @@ BallBounds SmoothChain::bounds(const at::Tensor& inputs, const at::Tensor& class
     low = at::maximum(center - radius, value - moved);
     high = at::minimum(center + radius, value + moved);
   }
-  if (output == Output::kMargin) return joined(margin_head(value), slopes, second);
+  if (output == Output::kMargin) return with_rounding(joined(margin_head(value), slopes, second), margin_head(value));
   low = bounded(at::minimum(low, value));
   high = bounded(at::maximum(high, value));
-  return joined(to_margins.size(2) == 2 ? sigmoid_head(low, high) : softmax_head(low, high), slopes, second);
+  const Head head = to_margins.size(2) == 2 ? sigmoid_head(low, high) : softmax_head(low, high);
+  return with_rounding(joined(head, slopes, second), head);
 }
 
 }  // namespace holdfast::measure

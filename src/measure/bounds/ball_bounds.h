@@ -6,8 +6,11 @@
 //     J' = f'(a) J        T' = f''(a) J J^T + f'(a) T
 // with the exact ranges of f' and f'' (smooth_ranges.h). The first pre-activations are a = A x + b with |a' - a| <= eps
 // ||A_m||_2; later ones are also held to |a' - a| <= eps ||J_m||_2. The end is the softmax of differences to the class's logit.
-// A ball of radius 0 gives the exact derivatives; a larger one wider bounds, quickly so in deep networks. In double precision
-// with a small slack, not with outward rounding.
+// A ball of radius 0 gives the exact derivatives; a larger one wider bounds, quickly so in deep networks.
+//
+// With a unit roundoff u, `rounding` bounds how far a gradient that is computed in that precision is from the exact one: values
+// at the end of each affine layer are off by e, slopes therefore by max |f''| e, and the sums of the way back by g_m times the
+// sum of their |products| (rounding.h). Layers are taken as their affine operations make them together.
 #pragma once
 
 #include <optional>
@@ -22,8 +25,9 @@
 namespace holdfast::measure {
 
 struct BallBounds {
-  Enclosure gradient;  // [B, n]
-  Enclosure hessian;   // [B, n, n]
+  Enclosure gradient;        // [B, n]
+  Enclosure hessian;         // [B, n, n]
+  at::Tensor rounding = {};  // [B, n], where a unit roundoff was given
 };
 
 class SmoothChain {
@@ -39,7 +43,7 @@ class SmoothChain {
 
   // `inputs` [B, ...], classes [B], radii [B] double.
   BallBounds bounds(const at::Tensor& inputs, const at::Tensor& classes, const at::Tensor& radii,
-                    Output output = Output::kProbability) const;
+                    Output output = Output::kProbability, double unit = 0) const;
   std::int64_t classes() const { return layers_.back().weight.size(0); }
   // What bounds() takes for one sample.
   std::int64_t bytes_a_sample() const;
@@ -49,6 +53,9 @@ class SmoothChain {
     at::Tensor weight, bias;                   // [out, in], [out]
     std::optional<op::Activation> activation;  // behind it; the last layer has none
   };
+  // The longest chain of additions and multiplications from the logits back to a gradient.
+  std::int64_t operations() const;
+
   std::vector<Layer> layers_;
 };
 

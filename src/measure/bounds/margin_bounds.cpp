@@ -5,6 +5,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/model/activation.h"
+#include "rounding.h"
 
 namespace holdfast::measure {
 namespace {
@@ -99,11 +100,13 @@ MarginChain::MarginChain(const Network& network) {
       scale = scale.defined() ? scale * own : own;
       shift = (shift.defined() ? shift * own : 0 * own) + affine->shift.flatten();
     } else if (const auto* linear = std::get_if<op::Linear>(&node.operation)) {
-      Layer layer{.weight = stacked(linear->weight), .bias = {}, .activation = {}};
+      Layer layer{.weight = stacked(linear->weight), .bias = {}, .bias_size = {}, .activation = {}};
       const std::int64_t networks = layer.weight.size(0), out = layer.weight.size(1);
       layer.bias = linear->bias.defined() ? linear->bias.reshape({networks, 1, out})
                                           : at::zeros({networks, 1, out}, layer.weight.options());
+      layer.bias_size = layer.bias.abs();
       if (layers_.empty() && scale.defined()) {
+        layer.bias_size = layer.bias_size + (layer.weight * shift).abs().sum(2).unsqueeze(1);
         layer.bias = layer.bias + (layer.weight * shift).sum(2).unsqueeze(1);
         layer.weight = layer.weight * scale;
       }
@@ -116,13 +119,21 @@ MarginChain::MarginChain(const Network& network) {
 }
 
 // Pre-activations at x and over the ball, and what the activations' derivatives are there.
-MarginChain::Slopes MarginChain::slopes(const at::Tensor& inputs, double radius) const {
+MarginChain::Slopes MarginChain::slopes(const at::Tensor& inputs, double radius, double unit, const at::Tensor& moving) const {
   const auto affine = [](const Layer& layer, const at::Tensor& x) {
     return at::baddbmm(layer.bias, x, layer.weight.transpose(1, 2));
   };
-  const at::Tensor reach = (radius * layers_.front().weight.norm(2, 2)).unsqueeze(1);  // [M, 1, units]
+  const at::Tensor& rows = layers_.front().weight;
+  const at::Tensor reach = (radius * (moving.defined() ? rows * moving : rows).norm(2, 2)).unsqueeze(1);  // [M, 1, units]
+  // Sums of `in` products and a bias, computed with rounding.
+  const auto widened = [&](const Range& range, const Layer& layer, const at::Tensor& in) {
+    if (unit == 0) return range;
+    const double relative = rounding_of(layer.weight.size(2) + kOperationsALayer, unit);
+    const at::Tensor error = relative * at::baddbmm(layer.bias_size, in, layer.weight.abs().transpose(1, 2));
+    return Range{range.low - error, range.high + error};
+  };
   at::Tensor z = affine(layers_.front(), inputs);
-  Range ball{z - reach, z + reach};
+  Range ball = widened({z - reach, z + reach}, layers_.front(), inputs.abs() + radius);
   Slopes result;
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     const op::Activation& activation = *layers_[i].activation;
@@ -132,25 +143,34 @@ MarginChain::Slopes MarginChain::slopes(const at::Tensor& inputs, double radius)
     result.bounds.push_back({derivative(activation, ball.low, width), derivative(activation, ball.high, width)});
     const Layer& next = layers_[i + 1];
     z = affine(next, activate(activation, z));
-    ball = times({activate(activation, ball.low), activate(activation, ball.high)}, next.weight.transpose(1, 2));
-    ball = {ball.low + next.bias, ball.high + next.bias};
+    const Range values{activate(activation, ball.low), activate(activation, ball.high)};
+    ball = times(values, next.weight.transpose(1, 2));
+    ball = widened({ball.low + next.bias, ball.high + next.bias}, next, at::maximum(values.low.abs(), values.high.abs()));
   }
   return result;
 }
 
-MarginBounds MarginChain::bounds(const at::Tensor& inputs, double radius) const {
-  const Slopes slope = slopes(inputs, radius);
+std::int64_t MarginChain::operations() const {
+  std::int64_t count = kOperationsBeside;
+  for (const Layer& layer : layers_) count += layer.weight.size(1) + kOperationsALayer;
+  return count;
+}
+
+MarginBounds MarginChain::bounds(const at::Tensor& inputs, double radius, double unit, const at::Tensor& moving) const {
+  const Slopes slope = slopes(inputs, radius, unit, moving);
   const at::Tensor& rows = layers_.front().weight;
   // Back from z_1 - z_0 to the units of the first layer.
   const at::Tensor margin = at::tensor({-1.0, 1.0}, at::kDouble).to(inputs.options().requires_grad(false)).view({1, 1, 2});
   at::Tensor exact = margin.expand({inputs.size(0), inputs.size(1), 2});
   at::Tensor ceiling = margin.abs().expand({inputs.size(0), 1, 2});
   Range bounded{exact, exact};
+  at::Tensor products = margin.abs().expand({inputs.size(0), inputs.size(1), 2});  // both classes' logits are differentiated
   for (std::size_t i = layers_.size() - 1; i > 0; --i) {
     const at::Tensor& weight = layers_[i].weight;
     ceiling = i + 1 == layers_.size() ? at::matmul(margin, weight).abs() : at::matmul(ceiling, weight.abs());
     exact = at::matmul(exact, weight) * slope.exact[i - 1];
     bounded = times(times(bounded, weight), slope.bounds[i - 1]);
+    if (unit > 0) products = at::matmul(products, weight.abs()) * slope.bounds[i - 1].high;  // slopes rise and are not negative
   }
   return {.rows = rows,
           .middle = middle(bounded),
@@ -158,7 +178,8 @@ MarginBounds MarginChain::bounds(const at::Tensor& inputs, double radius) const 
           .gradient = at::matmul(exact, rows),
           .ceiling = ceiling.squeeze(1),
           .steadiness = slope.steadiness.empty() ? at::zeros({inputs.size(0), inputs.size(1), 0}, inputs.options())
-                                                 : at::cat(slope.steadiness, 2)};
+                                                 : at::cat(slope.steadiness, 2),
+          .products = unit > 0 ? at::matmul(products, rows.abs()) : at::Tensor()};
 }
 
 at::Tensor pair_lower_bounds(const PairFactors& factors) {

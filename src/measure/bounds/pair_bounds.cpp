@@ -2,6 +2,7 @@
 
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/top_k.h"
+#include "rounding.h"
 
 namespace holdfast::measure {
 namespace {
@@ -43,6 +44,21 @@ PairTerms pair_terms(const RankedPairs& at, const at::Tensor& gradient, const En
           .together = (i.unsqueeze(2) - j.unsqueeze(1)).norm(2, 3) + spread,
           .apart = (i.unsqueeze(2) + j.unsqueeze(1)).norm(2, 3) + spread,
           .rows = row_norms(i, i_spread).unsqueeze(2) + row_norms(j, j_spread).unsqueeze(1)};
+}
+
+at::Tensor gap_errors(const at::Tensor& errors, const at::Tensor& sizes, const RankedPairs& pairs, const Schema* projected,
+                      double unit) {
+  at::Tensor all = errors;
+  if (projected != nullptr) {
+    all = errors + rounding_of(kOperationsALayer, unit) * sizes;
+    for (const Group& group : projected->groups) {
+      const at::Tensor columns = at::tensor(group.columns, at::kLong);
+      const double more = rounding_of(std::ssize(group.columns) + kOperationsALayer, unit);
+      const at::Tensor mean = (errors + more * sizes).index_select(1, columns).mean(1, /*keepdim=*/true);
+      all.index_copy_(1, columns, all.index_select(1, columns) + mean);
+    }
+  }
+  return all.gather(1, pairs.above).unsqueeze(2) + all.gather(1, pairs.below).unsqueeze(1);
 }
 
 at::Tensor projected_gradient(const at::Tensor& gradient, const Schema& schema) {

@@ -33,6 +33,11 @@ RankedPairs ranked_pairs(const PairChoice& choice, const at::Tensor& gradient);
 // `gradient` [B, n] at x; `hessian` [B, n, n] over the ball, or at x with radius 0.
 PairTerms pair_terms(const RankedPairs& pairs, const at::Tensor& gradient, const Enclosure& hessian);
 
+// What rounding may do to the gaps of pairs, [B, above, below], from what it may do to each feature, `errors` [B, n]. `sizes` [B,
+// n]: how large the gradient is; `projected`: the schema whose groups' means are taken out, which adds their errors, or null.
+at::Tensor gap_errors(const at::Tensor& errors, const at::Tensor& sizes, const RankedPairs& pairs, const Schema* projected,
+                      double unit);
+
 // The gradient's part that valid rows of one-hot groups can feel, as saliency projects it; bounds stay bounds.
 at::Tensor projected_gradient(const at::Tensor& gradient, const Schema& schema);
 Enclosure projected_hessian(const Enclosure& hessian, const Schema& schema);

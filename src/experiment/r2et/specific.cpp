@@ -1,0 +1,255 @@
+// r2et/specific: who is robust and specific, by explanations that depend on valid rows alone.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "claims.h"
+#include "contest.h"
+#include "holdfast/core/number.h"
+#include "holdfast/metric/levels.h"
+#include "holdfast/train/objective.h"
+
+namespace holdfast::experiment::paper::r2et {
+namespace robust {
+
+const char* const kBestVanilla = "Vanilla, best epoch";
+constexpr double kEnoughTables = 3;
+
+// What the attacker may do to the rows of a table.
+struct Reach {
+  double radius = 0;
+  std::optional<std::int64_t> switches = {};  // nothing for a table without categories
+};
+
+// The numbers of one network.
+struct Row {
+  double kept, between, lift, sets, own;
+};
+
+// Weights of a method, and the networks that were trained with them.
+struct Entry {
+  Method method;
+  std::string weights;
+  std::vector<Member> members = {};
+  std::vector<Row> rows = {};
+
+  std::vector<double> column(double Row::*number) const {
+    std::vector<double> values;
+    for (const Row& row : rows) values.push_back(row.*number);
+    return values;
+  }
+};
+
+bool is_fitted(const Method& method, const Setting& setting) {
+  const auto recipe = recipes().make(recipe_call(method, setting));
+  return objectives().make(recipe->objective)->fits();
+}
+
+// Gates and gauges need something to be built from.
+bool can_be_built(const Method& method, const Schema& schema) {
+  const std::string name = parse_method_call(method.recipe).name;
+  if (name != "gated_linear" && name != "gauged_linear") return true;
+  if (method.recipe.find("steps") == std::string::npos) return !schema.groups.empty();
+  constexpr double kRoom = 31;  // of n-32-2
+  return std::ranges::any_of(schema.table_features(), [&](const TableFeature& feature) {
+    const Feature& known = schema.features[static_cast<std::size_t>(feature.columns[0])];
+    return !feature.is_category && known.step > 0 && known.high > known.low && (known.high - known.low) / known.step < kRoom;
+  });
+}
+
+void measure(PaperRun& run, const Setting& setting, std::vector<Entry>& entries, const Reach& reach, const std::string& part) {
+  CellBatch batch(run.seed);
+  for (const Entry& entry : entries) {
+    for (const Member& member : entry.members) {
+      StudiedNetwork subject = subject_of(setting, member);
+      if (part == "validation") subject.rows = first_rows(member.data->data, part, setting.choice_samples);
+      const Schema& schema = member.data->data.schema;
+      const std::int64_t k = explainers().make(subject.explainer)->usual_top(schema).value();
+      AttackChoice attack = attack_of(setting, setting.strong, {fmt::format("top_k(k={})", k)}, "worst");
+      attack.epsilon = reach.radius;
+      attack.valid = true;
+      attack.switches = reach.switches;
+      batch.attack(subject, attack);
+    }
+  }
+  batch.run(run.context, fmt::format("{}: {}, radius {}{}", setting.name, part, reach.radius,
+                                     reach.switches ? fmt::format(", {} switches", *reach.switches) : ""));
+  std::size_t next = 0;
+  for (Entry& entry : entries) {
+    entry.rows.clear();
+    for (std::size_t i = 0; i < entry.members.size(); ++i) {
+      const MetricNumbers& found = batch.attacked(next++).metrics.front();
+      const double kept = defined_mean(found.values);
+      entry.rows.push_back({kept, found.between, kept - found.between, found.effective_sets, found.own_advantage});
+    }
+  }
+}
+
+// Short trainings of all weights, looked at on validation samples; the best weights of each method.
+std::vector<Entry> choose_entries(PaperRun& run, const Setting& setting, const std::shared_ptr<const ExperimentData>& data,
+                                  const Reach& reach) {
+  std::vector<Entry> candidates;
+  std::vector<TrainOptions> options;
+  for (const Method& method : methods_for(setting, run.plan.methods)) {
+    if (!can_be_built(method, data->data.schema)) continue;
+    std::vector<std::string> grid = method.grid.empty() ? std::vector<std::string>{""} : method.grid;
+    if (run.context.quick()) grid.resize(1);
+    for (const std::string& weights : grid) {
+      candidates.push_back({method, weights});
+      options.push_back(training(setting, method, weights, setting.short_epochs, run.seed));
+    }
+  }
+  std::vector<TrainedModel> trained = run.context.train(*data, options, setting.name + ": weights to choose from");
+  for (std::size_t i = 0; i < trained.size(); ++i) candidates[i].members.push_back({data, std::move(trained[i])});
+  measure(run, setting, candidates, reach, "validation");
+  double least = 0;
+  std::vector<CandidateScore> scores;
+  for (const Entry& one : candidates) {
+    const double area = one.members.front().trained.validation->auc.mean;
+    scores.push_back({one.method.name, area, one.rows.front().lift, one.rows.front().between});
+    if (one.method.name == kBestVanilla) least = area - kGoalLoss;
+  }
+  std::vector<Entry> chosen;
+  for (const std::size_t i : choose(scores, least)) chosen.push_back({candidates[i].method, candidates[i].weights});
+  return chosen;
+}
+
+// The chosen weights with every seed; what is fitted is the same for all seeds and trained once.
+void train_entries(PaperRun& run, const Setting& setting, const std::shared_ptr<const ExperimentData>& data,
+                   std::vector<Entry>& entries) {
+  std::vector<TrainOptions> options;
+  std::vector<std::size_t> owner;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::int64_t members = is_fitted(entries[i].method, setting) ? 1 : setting.members;
+    for (std::int64_t seed = 0; seed < members; ++seed) {
+      options.push_back(
+          training(setting, entries[i].method, entries[i].weights, setting.epochs, run.seed + static_cast<std::uint64_t>(seed)));
+      owner.push_back(i);
+    }
+  }
+  std::vector<TrainedModel> trained = run.context.train(*data, options, setting.name + ": training");
+  for (std::size_t i = 0; i < trained.size(); ++i) entries[owner[i]].members.push_back({data, std::move(trained[i])});
+}
+
+std::vector<double> areas_of(const Entry& entry) {
+  std::vector<double> areas;
+  for (const Member& member : entry.members) areas.push_back(member.trained.test->auc.mean);
+  return areas;
+}
+
+// A number over seeds against a limit; one that is the same for every seed is what it is.
+Judgement reaches(const std::vector<double>& numbers, double limit, bool above) {
+  const Value value = over_seeds(numbers);
+  if (std::isnan(value.value)) return Judgement::kNotDecided;
+  const double low = value.low.value_or(value.value), high = value.high.value_or(value.value);
+  if (above ? low > limit : low >= limit) return Judgement::kHolds;
+  return (above ? high <= limit : high < limit) ? Judgement::kDoesNotHold : Judgement::kNotDecided;
+}
+
+Judgement is_robust_and_specific(const Entry& entry) {
+  const std::vector<Judgement> parts{reaches(entry.column(&Row::lift), metric::kEnoughLift, false),
+                                     reaches(entry.column(&Row::sets), metric::kEnoughSets, false),
+                                     reaches(entry.column(&Row::own), 0, true)};
+  if (std::ranges::find(parts, Judgement::kDoesNotHold) != parts.end()) return Judgement::kDoesNotHold;
+  return std::ranges::all_of(parts, [](Judgement one) { return one == Judgement::kHolds; }) ? Judgement::kHolds
+                                                                                            : Judgement::kNotDecided;
+}
+
+// AUC of an entry minus the best Vanilla's: paired by seed, or against its mean where the entry is the same for every seed.
+std::vector<double> losses_of(const Entry& entry, const Entry& vanilla) {
+  std::vector<double> own = areas_of(entry), other = areas_of(vanilla), differences;
+  if (own.size() == 1) own.assign(other.size(), own.front());
+  for (std::size_t i = 0; i < std::min(own.size(), other.size()); ++i) differences.push_back(own[i] - other[i]);
+  return differences;
+}
+
+// What one table's contest says about the claim.
+struct Finding {
+  std::string dataset;
+  Judgement judgement = Judgement::kDoesNotHold;  // holds: some entry meets all of it surely
+  std::string best;                               // by lift
+  Value lift;
+};
+
+Finding judge_table(const std::string& dataset, const std::vector<Entry>& entries, const Entry& vanilla) {
+  Finding found{.dataset = dataset};
+  for (const Entry& entry : entries) {
+    const Value lift = over_seeds(entry.column(&Row::lift));
+    if (found.best.empty() || lift.value > found.lift.value) {
+      found.best = entry.method.name;
+      found.lift = lift;
+    }
+    const Judgement accurate = reaches(losses_of(entry, vanilla), -kGoalLoss, true), both = is_robust_and_specific(entry);
+    if (accurate == Judgement::kDoesNotHold || both == Judgement::kDoesNotHold) continue;
+    const bool holds = accurate == Judgement::kHolds && both == Judgement::kHolds;
+    if (holds || found.judgement != Judgement::kHolds) found.judgement = holds ? Judgement::kHolds : Judgement::kNotDecided;
+  }
+  return found;
+}
+
+paper::Finding judge(const std::vector<Finding>& tables) {
+  std::vector<std::string> met, all;
+  std::size_t open = 0;
+  Value highest;
+  for (const Finding& one : tables) {
+    if (one.judgement == Judgement::kHolds) met.push_back(one.dataset);
+    open += one.judgement == Judgement::kNotDecided ? 1 : 0;
+    if (std::isnan(highest.value) || one.lift.value > highest.value) highest = one.lift;
+    all.push_back(fmt::format("{}: the highest lift is {}, of {}.", one.dataset, words(one.lift), one.best));
+  }
+  const auto count = static_cast<double>(met.size());
+  const Judgement judgement = count >= kEnoughTables                              ? Judgement::kHolds
+                              : count + static_cast<double>(open) < kEnoughTables ? Judgement::kDoesNotHold
+                                                                                  : Judgement::kNotDecided;
+  return {judgement,
+          {{"met", met.empty() ? "nowhere" : fmt::format("on {}", fmt::join(met, ", "))},
+           {"all", fmt::format("{}", fmt::join(all, " "))}},
+          highest};
+}
+
+void add_rows(ResultTable& table, const Setting& setting, const Reach& reach, const std::vector<Entry>& entries,
+              const Entry& vanilla) {
+  for (const Entry& entry : entries) {
+    const Judgement verdict = is_robust_and_specific(entry);
+    const auto mean = [&](double Row::*number) { return over_seeds(entry.column(number)); };
+    table.add({setting.dataset, fmt::format("{}", reach.radius), reach.switches ? fmt::format("{}", *reach.switches) : "-",
+               entry.method.name, entry.weights,
+               verdict == Judgement::kHolds         ? "yes"
+               : verdict == Judgement::kDoesNotHold ? "no"
+                                                    : "open"},
+              {share(mean(&Row::kept)), share(mean(&Row::between)), mean(&Row::lift), mean(&Row::sets), mean(&Row::own),
+               share(over_seeds(areas_of(entry))), over_seeds(losses_of(entry, vanilla))});
+  }
+}
+
+}  // namespace robust
+
+void analyse_specific(PaperRun& run) {
+  std::vector<robust::Finding> tables;
+  for (const Setting& setting : run.settings) {
+    const auto data = run.context.dataset(setting.data);
+    if (!data) continue;
+    run.result.settings["attack"] = setting.strong;
+    const bool has_categories = !data->data.schema.groups.empty();
+    const auto switches = [&](std::int64_t count) { return has_categories ? std::optional(count) : std::nullopt; };
+    const double first = parse_quotient(run.plan.radii.front().name).value();
+    std::vector<robust::Entry> entries = robust::choose_entries(run, setting, data, {first, switches(0)});
+    robust::train_entries(run, setting, data, entries);
+    const auto vanilla =
+        std::ranges::find_if(entries, [](const robust::Entry& one) { return one.method.name == robust::kBestVanilla; });
+    for (const NamedCall& named : run.plan.radii) {
+      for (const std::int64_t count : {0, 1}) {
+        if (count > 0 && !has_categories) continue;
+        const robust::Reach reach{parse_quotient(named.name).value(), switches(count)};
+        robust::measure(run, setting, entries, reach, "test");
+        robust::add_rows(run.table("verdict"), setting, reach, entries, *vanilla);
+        if (reach.radius == first && count == 0) tables.push_back(robust::judge_table(setting.dataset, entries, *vanilla));
+      }
+    }
+  }
+  if (!tables.empty()) run.judge("specific", robust::judge(tables), run.fewest_members());
+}
+
+}  // namespace holdfast::experiment::paper::r2et
