@@ -3,6 +3,8 @@
 # make python    sets up and builds the program and the Python package
 # make wheel     a wheel in dist/ with the package and the command, out of what make python builds
 # make test      sets up, builds everything, runs every test
+# make test-more what integrations need: transformers, lightning, shap, notebooks, mypy; after make test
+# make docs      the documentation as a site with search, build/docs/index.html
 # make sanitize  the C++ tests, torch included, in a debug build under the address sanitizer
 # make golden    every command's values against the stored ones, experiments at quick scale too: tests/golden/README.md
 # make bench     the benchmarks: each asserts its results before it reports a ratio
@@ -16,7 +18,7 @@ JOBS ?= $(shell nproc)
 FUZZ_RUNS ?= 1000000
 BASE ?= HEAD~1
 
-.PHONY: all setup setup-python setup-test build demo python wheel test release asan sanitize golden bench lint install fuzz clean
+.PHONY: all setup setup-python setup-test build demo python wheel test test-more docs release asan sanitize golden bench lint install fuzz clean
 
 all: build
 
@@ -51,6 +53,14 @@ test: release asan
 asan: setup-test
 	@tools/build.sh asan $(JOBS)
 	@ctest --preset asan -j $(JOBS)
+
+test-more: setup-test
+	@tools/build.sh release $(JOBS)
+	@tools/test_more.sh
+
+docs: setup-python
+	@tools/build.sh python $(JOBS)
+	@tools/docs.sh
 
 sanitize: setup-test
 	@tools/build.sh sanitize $(JOBS)

@@ -6,7 +6,9 @@
 #include "holdfast/core/files.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/audit.h"
+#include "holdfast/experiment/audit_config.h"
 #include "holdfast/experiment/run_folder.h"
+#include "holdfast/experiment/suggest.h"
 #include "holdfast/report/html.h"
 #include "python_model.h"
 
@@ -51,7 +53,8 @@ Json identity_of(const std::vector<NamedModel>& models, const AuditData& data, c
                   {"threat", to_json(trial.threat)},
                   {"select", to_string(trial.select)},
                   {"seed", question.seed},
-                  {"worst", choice.worst}}},
+                  {"worst", choice.worst},
+                  {"methods", parse_json(choice.methods, "methods")}}},
                 {"data",
                  {{"name", data.name},
                   {"inputs", digest_of(samples.inputs)},
@@ -117,6 +120,38 @@ std::string audit(const Question& question, const std::vector<NamedModel>& model
   with_advice(sized, [&] { results = complete_audit(request, choice.out); });
   write_audit_pages(results, choice.out);
   return dump_json(results);
+}
+
+std::string audit_config(const std::string& path, const AuditChoice& choice, const std::vector<std::string>& overrides,
+                         const TileOptions& tiles, at::Device device) {
+  AuditConfig config = read_audit_config(Config::load(path, overrides));
+  for (const std::string& gate : choice.gates) config.gates.push_back(parse_gate(gate));
+  std::vector<Trial> trials;
+  for (const AuditConfig::DatasetEntry& entry : config.datasets) trials.push_back(entry.trial);
+  check_gates_answered(config.gates, trials);
+  check_writable_folder(choice.out);
+  const std::vector<Dataset> datasets = load_datasets(config);
+  AuditRequest request{.identity = identity_of(config, datasets, tiles, device),
+                       .gates = config.gates,
+                       .prepare = [&] { return prepare_audit(config, datasets, choice.out, tiles, device); },
+                       .command = {choice.call}};
+  if (const Json methods = parse_json(choice.methods, "methods"); !methods.empty()) request.identity["methods"] = methods;
+  const FolderClaim claim = claim_run_folder(choice.out, request.identity, choice.restart);
+  const Json results = complete_audit(request, choice.out);
+  write_audit_pages(results, choice.out);
+  return dump_json(results);
+}
+
+std::string choose_threat(const Question& question, const std::string& explainer, const std::optional<std::string>& norm,
+                          const std::optional<double>& noise) {
+  const Subject subject = examine(question).subject;
+  if (PythonModel* function = python_model(question)) function->look_twice(subject.samples.inputs);
+  SuggestOptions options{.explainer = explainer, .noise = noise, .seed = question.seed};
+  options.tiles = tiles_of(question, subject.samples.layout());
+  if (norm) options.norm = parse_norm(*norm);
+  std::string found;
+  with_advice(question, [&] { found = dump_json(to_json(suggest_threat(subject, options))); });
+  return found;
 }
 
 void check_run(const std::string& folder) {

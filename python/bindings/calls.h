@@ -1,5 +1,5 @@
-// The functions behind holdfast.explain, attack, measure and measure_model: tensors in, tensors out, no Python objects. They
-// run without the interpreter lock.
+// The functions behind holdfast.explain, attack, measure, measure_model, audit and choose_threat: tensors in, tensors out, no
+// Python objects. They run without the interpreter lock.
 #pragma once
 
 #include <map>
@@ -76,7 +76,8 @@ struct AuditChoice {
   at::Tensor labels;
   std::int64_t worst = 4;
   bool restart = false;
-  std::string call;  // for the manifest
+  std::string call;            // for the manifest
+  std::string methods = "{}";  // JSON: what Python's own methods are, by name: a changed one makes another run
 };
 struct NamedModel {
   std::string name;
@@ -85,6 +86,12 @@ struct NamedModel {
 };
 // Runs the audit in its folder and writes the report; `question` has no model of its own. Returns results.json.
 std::string audit(const Question& question, const std::vector<NamedModel>& models, const AuditChoice& choice);
+// The same for a configuration file; of the choice out, gates, restart, call and methods are read.
+std::string audit_config(const std::string& path, const AuditChoice& choice, const std::vector<std::string>& overrides,
+                         const TileOptions& tiles, at::Device device);
+// JSON of a Suggestion.
+std::string choose_threat(const Question& question, const std::string& explainer, const std::optional<std::string>& norm,
+                          const std::optional<double>& noise);
 // Throws where the folder holds no complete run, or one whose files were changed since.
 void check_run(const std::string& folder);
 

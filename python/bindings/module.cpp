@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "../../src/cli/catalogue.h"
+#include "call_train.h"
 #include "calls.h"
 #include "errors.h"
 #include "holdfast/core/listener.h"
@@ -14,6 +15,7 @@
 #include "holdfast/report/html.h"
 #include "holdfast/report/text_table.h"
 #include "holdfast/version.h"
+#include "own_method.h"
 #include "python_model.h"
 #include "work.h"
 
@@ -35,6 +37,15 @@ at::Tensor run_native(const Model& model, const at::Tensor& inputs) {
   return model.logits(inputs.to(at::TensorOptions().device(model.device()).dtype(model.dtype())));
 }
 
+// Name, tensor and whether it is trained; the tensors are the model's own.
+std::vector<std::tuple<std::string, at::Tensor, bool>> parameters_of(const Model& model) {
+  std::vector<std::tuple<std::string, at::Tensor, bool>> all;
+  if (model.network() == nullptr) return all;
+  for (const Parameter& parameter : model.network()->parameters())
+    all.emplace_back(parameter.name, parameter.tensor, parameter.trainable);
+  return all;
+}
+
 void bind_model(py::module_& module) {
   py::class_<Model, std::shared_ptr<Model>>(module, "Model")
       .def_property_readonly("name", &Model::name)
@@ -42,6 +53,7 @@ void bind_model(py::module_& module) {
       .def_property_readonly("dtype", &Model::dtype)
       .def_property_readonly("layers", [](const Model& model) { return model.network() != nullptr; })
       .def("describe", &Model::describe)
+      .def("parameters", &parameters_of)
       .def("rename", &Model::set_name)
       .def("logits", &run_native, py::arg("inputs"), Unlocked());
   module.def(
@@ -169,13 +181,21 @@ void bind_audit(py::module_& module) {
       .def_readwrite("labels", &AuditChoice::labels)
       .def_readwrite("worst", &AuditChoice::worst)
       .def_readwrite("restart", &AuditChoice::restart)
-      .def_readwrite("call", &AuditChoice::call);
+      .def_readwrite("call", &AuditChoice::call)
+      .def_readwrite("methods", &AuditChoice::methods);
   py::class_<NamedModel>(module, "NamedModel")
       .def(py::init([](std::string name, std::shared_ptr<Model> model, std::string content) {
              return NamedModel{std::move(name), std::move(model), std::move(content)};
            }),
            py::arg("name"), py::arg("model"), py::arg("content"));
   module.def("audit", &audit, Unlocked());
+  module.def(
+      "audit_config",
+      [](const std::string& path, const AuditChoice& choice, const std::vector<std::string>& overrides, std::int64_t tile,
+         int threads,
+         at::Device device) { return audit_config(path, choice, overrides, {.size = tile, .threads = threads}, device); },
+      Unlocked());
+  module.def("choose_threat", &choose_threat, Unlocked());
   module.def("check_run", &check_run, Unlocked());
   module.def(
       "write_report", [](const std::vector<std::string>& runs, const std::string& path) { write_report(runs, path); },
@@ -262,5 +282,7 @@ PYBIND11_MODULE(_core, module) {
   bind_measure(module);
   bind_audit(module);
   bind_listener(module);
+  bind_own_methods(module);
+  bind_train(module);
   module.def("catalogue", &catalogue_json);
 }

@@ -23,25 +23,30 @@ if _torch.__version__.split("+")[0] != _TORCH.split("+")[0]:
     )
 
 from ._attack import Attacked, Threat, attack
-from ._audit import audit
+from ._audit import audit, audit_config
 from ._catalogue import describe
 from ._catalogue import list_methods as list
 from ._certify import Certified, certify
+from ._choose import Suggestion, choose_threat
 from ._core import Error
 from ._core import version as __version__
 from ._explain import Explained, explain
+from ._extend import attack_method, explainer, measure_method, metric, objective_method
 from ._measure import Similarity, measure
 from ._measure_model import Measurement, measure_model
 from ._methods import Methods
 from ._model import Model, load_model
+from ._objective import Objective, objective
 from ._run import Run, Worst, compare, load_run
 from ._schema import Schema
 from ._session import HoldfastWarning
+from ._train import train
 
 explainers = Methods("explainers")
 attacks = Methods("attacks")
 metrics = Methods("metrics")
 measures = Methods("measures")
+objectives = Methods("objectives")
 
 __all__ = [
     "Attacked",
@@ -52,25 +57,37 @@ __all__ = [
     "Measurement",
     "Methods",
     "Model",
+    "Objective",
     "Run",
     "Schema",
     "Similarity",
+    "Suggestion",
     "Threat",
     "Worst",
     "__version__",
     "attack",
+    "attack_method",
     "attacks",
     "audit",
+    "audit_config",
     "certify",
+    "choose_threat",
     "compare",
     "describe",
     "explain",
+    "explainer",
     "explainers",
     "list",
     "load_model",
     "load_run",
     "measure",
+    "measure_method",
     "measure_model",
     "measures",
+    "metric",
     "metrics",
+    "objective",
+    "objective_method",
+    "objectives",
+    "train",
 ]

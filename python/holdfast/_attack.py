@@ -12,6 +12,8 @@ from . import _core
 from ._arrays import Array
 from ._core import Error
 from ._data import read_inputs
+from ._extend import call_text
+from ._foreign import explainer_calls
 from ._measure import Similarity
 from ._model import AnyModel, prepared
 from ._question import make_question
@@ -112,7 +114,8 @@ class Attacked:
         # Looked up in the instance's dictionary: copying and unpickling ask before there are columns.
         columns = self.__dict__.get("columns", {})
         if name in columns:
-            return columns[name]
+            found: Array = columns[name]
+            return found
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; its columns are {', '.join(columns)}")
 
     def __dir__(self) -> list[str]:
@@ -177,10 +180,10 @@ def _bounds(box: Any) -> tuple[float, float] | None:
 def attack(
     model: AnyModel,
     inputs: Any,
-    attack: str = "gauntlet(effort=light)",
+    attack: Any = "gauntlet(effort=light)",
     *,
-    explainer: str = "saliency",
-    metric: str = "top_k",
+    explainer: Any = "saliency",
+    metric: Any = "top_k",
     threat: Threat | Mapping[str, Any],
     targets: Any = None,
     schema: AnySchema | None = None,
@@ -207,7 +210,7 @@ def attack(
             left in the mode it was in.
         inputs: Samples, ``[samples, ...]``: tensors, arrays, lists, a pandas frame, a Dataset or DataLoader.
         attack: Its name with options; ``holdfast.list("attacks")`` shows them.
-        explainer: The explanation to attack.
+        explainer: The explanation to attack; also a Captum attribution object or a SHAP explainer.
         metric: The similarity to break. Without a k: that of the metric, or the one that the explainer usually takes.
         threat: What the attacker may do.
         targets: The classes to explain, one for each sample or one for all; those predicted when left out.
@@ -223,12 +226,13 @@ def attack(
     """
     given = read_inputs(inputs, schema)
     choice = _core.AttackChoice()
-    choice.attack, choice.explainer, choice.metric = attack, explainer, metric
+    choice.attack, choice.metric = call_text(attack, "attacks", "attack"), call_text(metric, "metrics", "metric")
     choice.threat = native_threat(threat)
     if len(choice.threat.epsilon) != 1:
         raise Error(f"epsilon: {choice.threat.epsilon} are several; holdfast.audit takes them, attack takes one")
     choice.select, choice.trace, choice.random_points = select, bool(trace), bool(random_points)
-    with prepared(given.model(model), given.tensor) as native:
+    with prepared(given.model(model), given.tensor) as native, explainer_calls(explainer) as calls:
+        choice.explainer = calls[0]
         question = make_question(
             native,
             given.tensor,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import torch
 
@@ -17,13 +19,16 @@ from ._arrays import Array
 from ._attack import Threat, native_threat
 from ._core import Error
 from ._data import read_inputs, read_labels
+from ._extend import call_text, own_digests, own_digests_of_text
+from ._foreign import explainer_calls
 from ._model import AnyModel, Model, prepared
 from ._question import count, make_question
 from ._run import Run
 from ._schema import AnySchema
 from ._session import listening, warn
 
-Calls = str | Sequence[str]
+# One method or several: names with options, or functions that were made into methods.
+Calls: TypeAlias = "Any | Sequence[Any]"
 
 
 def audit(
@@ -36,7 +41,7 @@ def audit(
     metric: Calls = "top_k",
     measure: Calls = (),
     threat: Threat | Mapping[str, Any],
-    gates: Calls = (),
+    gates: str | Sequence[str] = (),
     targets: Any = None,
     schema: AnySchema | None = None,
     baseline: Array | None = None,
@@ -68,7 +73,7 @@ def audit(
         inputs: Samples, ``[samples, ...]``, the same for all models: tensors, arrays, lists, a pandas frame, a Dataset or
             DataLoader (read batch by batch into a file). Rows with a value that is not finite are left out.
         labels: True classes, for accuracy; those of a Dataset or DataLoader when left out.
-        explainer: One explainer or several, with options.
+        explainer: One explainer or several, with options; also Captum attribution objects and SHAP explainers.
         attack: One attack or several. What random points find is measured beside each.
         metric: One metric or several.
         measure: Measures of the model around each sample; ``holdfast.list("measures")`` shows them.
@@ -89,22 +94,25 @@ def audit(
         tile: Samples computed at once; 0: chosen by the size of a sample.
         progress: A bar (of tqdm, where it is installed); None: in terminals and notebooks.
     """
+    if isinstance(models, (str, os.PathLike)):
+        raise Error(f"models: {os.fspath(models)!r} is a path; read it with load_model, or a configuration with audit_config")
     given = read_inputs(inputs, schema)
     named = _named(models)
     choice = _core.AuditChoice()
     trial = _core.Trial()
-    trial.explainers, trial.attacks = _calls(explainer, "explainer"), _calls(attack, "attack")
-    trial.metrics, trial.measures = _calls(metric, "metric"), _calls(measure, "measure", may_be_none=True)
+    trial.attacks, trial.metrics = _calls(attack, "attack"), _calls(metric, "metric")
+    trial.measures = _calls(measure, "measure", may_be_none=True)
     trial.threat, trial.select = native_threat(threat), select
-    choice.trial = trial
     choice.title, choice.dataset, choice.worst = str(title), str(name), count(worst, "worst")
-    choice.gates, choice.restart = _calls(gates, "gates", may_be_none=True), bool(restart)
+    choice.gates, choice.restart = _texts(gates, "gates"), bool(restart)
     if (classes := read_labels(labels, given)) is not None:
         choice.labels = classes
-    # The temporary folder itself is made by the engine, after its checks.
-    choice.out = os.path.join(tempfile.gettempdir(), f"holdfast_{secrets.token_hex(8)}") if out is None else os.fspath(out)
+    choice.out = _folder(out)
     choice.call = f"holdfast.audit({', '.join(named)})"
     with ExitStack() as stack:
+        trial.explainers = stack.enter_context(explainer_calls(explainer))
+        choice.trial = trial
+        choice.methods = json.dumps(_own(trial))
         natives = {key: stack.enter_context(prepared(given.model(model), given.tensor)) for key, model in named.items()}
         question = make_question(
             next(iter(natives.values())),
@@ -124,6 +132,55 @@ def audit(
     return run
 
 
+def audit_config(
+    path: str | os.PathLike[str],
+    *,
+    gates: str | Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    restart: bool = False,
+    device: str | torch.device = "cpu",
+    threads: int = 0,
+    tile: int = 0,
+    progress: bool | None = None,
+) -> Run:
+    """Runs a configuration of ``holdfast audit``; methods of one's own may be named in it.
+
+    Args:
+        path: The TOML file; docs/audit.md shows its keys.
+        gates: More gates than it has.
+        overrides: Keys in place of its own: ``{"threat.epsilon": 0.5}``.
+        out: The run folder; a new temporary one when left out.
+        restart: Replace another run that ``out`` holds.
+        device: Where models compute.
+        threads: Tiles computed side by side; 0: one for each core.
+        tile: Samples computed at once; 0: chosen by the size of a sample.
+        progress: A bar (of tqdm, where it is installed); None: in terminals and notebooks.
+    """
+    choice = _core.AuditChoice()
+    choice.gates, choice.restart, choice.out = _texts(gates, "gates"), bool(restart), _folder(out)
+    choice.call = f"holdfast.audit_config({os.fspath(path)})"
+    choice.methods = json.dumps(own_digests_of_text(Path(path).read_text() if os.path.isfile(path) else ""))
+    changed = [f"{key}={json.dumps(value)}" for key, value in (overrides or {}).items()]
+    with listening(progress) as warned:
+        _core.audit_config(
+            os.fspath(path), choice, changed, count(tile, "tile"), count(threads, "threads", limit=2**31), torch.device(device)
+        )
+    run = Run(choice.out, warned)
+    warn(run.warnings)
+    return run
+
+
+def _folder(out: str | os.PathLike[str] | None) -> str:
+    # A temporary folder itself is made by the engine, after its checks.
+    return os.path.join(tempfile.gettempdir(), f"holdfast_{secrets.token_hex(8)}") if out is None else os.fspath(out)
+
+
+def _own(trial: _core.Trial) -> dict[str, str]:
+    kinds = {"explainers": trial.explainers, "attacks": trial.attacks, "metrics": trial.metrics, "measures": trial.measures}
+    return own_digests(kinds)
+
+
 def _named(models: Any) -> dict[str, Any]:
     if not isinstance(models, Mapping):
         name = models.name if isinstance(models, Model) else getattr(models, "__name__", type(models).__name__)
@@ -137,13 +194,18 @@ def _named(models: Any) -> dict[str, Any]:
 
 
 def _calls(calls: Any, what: str, may_be_none: bool = False) -> list[str]:
-    texts = [calls] if isinstance(calls, str) else list(calls)
-    if not texts and not may_be_none:
+    several = list(calls) if isinstance(calls, (list, tuple)) else [calls]
+    if not several and not may_be_none:
         raise Error(f"{what}: there is none")
-    for text in texts:
+    return [call_text(one, f"{what}s", what) for one in several]
+
+
+def _texts(texts: Any, what: str) -> list[str]:
+    several = [texts] if isinstance(texts, str) else list(texts)
+    for text in several:
         if not isinstance(text, str):
             raise Error(f"{what}: {text!r} is no text")
-    return texts
+    return several
 
 
 def _content(model: Any) -> str:

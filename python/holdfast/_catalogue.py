@@ -14,7 +14,12 @@ from ._core import Error
 @functools.cache
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """Every method under its kind, as ``holdfast list --json`` prints them."""
-    return json.loads(_core.catalogue())
+    return dict(json.loads(_core.catalogue()))
+
+
+def forget_catalogue() -> None:
+    """After a method was added or taken out."""
+    catalogue.cache_clear()
 
 
 def list_methods(kind: str) -> list[str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, overload
+
+import torch
 
 from . import _core
 from ._arrays import Array
 from ._data import read_inputs
+from ._foreign import explainer_calls
 from ._model import AnyModel, prepared
 from ._question import make_question
 from ._schema import AnySchema
@@ -33,7 +37,7 @@ class Explained:
 def explain(
     model: AnyModel,
     inputs: Any,
-    explainer: str = ...,
+    explainer: Any = ...,
     *,
     targets: Any = ...,
     schema: AnySchema | None = ...,
@@ -48,7 +52,7 @@ def explain(
 def explain(
     model: AnyModel,
     inputs: Any,
-    explainer: str = ...,
+    explainer: Any = ...,
     *,
     targets: Any = ...,
     schema: AnySchema | None = ...,
@@ -62,7 +66,7 @@ def explain(
 def explain(
     model: AnyModel,
     inputs: Any,
-    explainer: str = "saliency",
+    explainer: Any = "saliency",
     *,
     targets: Any = None,
     schema: AnySchema | None = None,
@@ -83,7 +87,8 @@ def explain(
         model: A module or callable from inputs to logits, or what ``load_model`` gave. A module runs in evaluation mode and is
             left in the mode it was in.
         inputs: Samples, ``[samples, ...]``: tensors, arrays, lists, a pandas frame, a Dataset or DataLoader.
-        explainer: Its name with options; ``holdfast.list("explainers")`` shows them.
+        explainer: Its name with options; ``holdfast.list("explainers")`` shows them. Also a Captum attribution object or a SHAP
+            explainer.
         targets: The classes to explain, one for each sample or one for all; those predicted when left out.
         schema: What is known about the features: one-hot groups, layout; a dictionary, or the path of a schema file.
         baseline: One sample to compare with, for explainers with ``baseline=given``.
@@ -94,7 +99,7 @@ def explain(
         return_details: Gives an :class:`Explained` instead of the maps alone.
     """
     given = read_inputs(inputs, schema)
-    with prepared(given.model(model), given.tensor) as native:
+    with prepared(given.model(model), given.tensor) as native, explainer_calls(explainer) as calls:
         question = make_question(
             native,
             given.tensor,
@@ -106,8 +111,8 @@ def explain(
             threads=threads,
             tile=tile,
         )
-        batch = _core.explain(question, explainer)
-    give = given.give
+        batch = _core.explain(question, calls[0])
+    give: Callable[[torch.Tensor], Array] = given.give
     if not return_details:
         return give(batch.maps)
     return Explained(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, overload
 
 from . import _core
 from ._arrays import Array, as_given, class_tensor, to_tensor
+from ._extend import call_text
 from ._question import count
 from ._record import Record
 from ._schema import AnySchema, to_native
@@ -52,7 +53,7 @@ class Similarity(Record):
 def measure(
     original: Array,
     perturbed: Array,
-    metrics: str,
+    metrics: str | Callable[..., Any],
     *,
     schema: AnySchema | None = ...,
     labels: Any = ...,
@@ -63,7 +64,7 @@ def measure(
 def measure(
     original: Array,
     perturbed: Array,
-    metrics: Sequence[str],
+    metrics: list[Any] | tuple[Any, ...],
     *,
     schema: AnySchema | None = ...,
     labels: Any = ...,
@@ -73,7 +74,7 @@ def measure(
 def measure(
     original: Array,
     perturbed: Array,
-    metrics: str | Sequence[str],
+    metrics: Any,
     *,
     schema: AnySchema | None = None,
     labels: Any = None,
@@ -100,11 +101,12 @@ def measure(
     """
     first = to_tensor(original, "original")
     second = to_tensor(perturbed, "perturbed")
-    calls = [metrics] if isinstance(metrics, str) else [*metrics]
+    one = not isinstance(metrics, (list, tuple))
+    calls = [call_text(call, "metrics", "metrics") for call in ([metrics] if one else metrics)]
     samples = first.shape[0] if first.dim() else 0
     classes = class_tensor(labels, samples, "labels")
     give = as_given(original)
     results = []
     for compared in _core.measure(first, second, calls, to_native(schema), classes, count(seed, "seed"), bool(levels)):
         results.append(Similarity(json.loads(compared.summary), values=give(compared.values)))
-    return results[0] if isinstance(metrics, str) else results
+    return results[0] if one else results

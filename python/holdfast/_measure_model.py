@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, overload
 
 from . import _core
 from ._arrays import Array, optional_tensor
 from ._data import read_inputs
+from ._extend import call_text
+from ._foreign import explainer_calls
 from ._model import AnyModel, prepared
 from ._question import make_question
 from ._record import Record
@@ -27,9 +29,9 @@ class Measurement(Record):
 def measure_model(
     model: AnyModel,
     inputs: Any,
-    measures: str,
+    measures: str | Callable[..., Any],
     *,
-    explainer: str = ...,
+    explainer: Any = ...,
     epsilon: float = ...,
     endpoints: Array | None = ...,
     targets: Any = ...,
@@ -44,9 +46,9 @@ def measure_model(
 def measure_model(
     model: AnyModel,
     inputs: Any,
-    measures: Sequence[str],
+    measures: list[Any] | tuple[Any, ...],
     *,
-    explainer: str = ...,
+    explainer: Any = ...,
     epsilon: float = ...,
     endpoints: Array | None = ...,
     targets: Any = ...,
@@ -60,9 +62,9 @@ def measure_model(
 def measure_model(
     model: AnyModel,
     inputs: Any,
-    measures: str | Sequence[str],
+    measures: Any,
     *,
-    explainer: str = "saliency",
+    explainer: Any = "saliency",
     epsilon: float = 0.0,
     endpoints: Array | None = None,
     targets: Any = None,
@@ -92,13 +94,13 @@ def measure_model(
         One :class:`Measurement`, or a list of them in the order of ``measures``.
     """
     given = read_inputs(inputs, schema)
-    calls = [measures] if isinstance(measures, str) else [*measures]
+    one = not isinstance(measures, (list, tuple))
     choice = _core.MeasureChoice()
-    choice.measures = calls
-    choice.explainer = explainer
+    choice.measures = [call_text(call, "measures", "measures") for call in ([measures] if one else measures)]
     choice.epsilon = float(epsilon)
     choice.endpoints = optional_tensor(endpoints, "endpoints")
-    with prepared(given.model(model), given.tensor) as native:
+    with prepared(given.model(model), given.tensor) as native, explainer_calls(explainer) as calls:
+        choice.explainer = calls[0]
         question = make_question(
             native,
             given.tensor,
@@ -118,4 +120,4 @@ def measure_model(
         )
         for found in measured
     ]
-    return results[0] if isinstance(measures, str) else results
+    return results[0] if one else results

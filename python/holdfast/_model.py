@@ -29,6 +29,13 @@ class Model:
 
     def __init__(self, native: _core.Model) -> None:
         self._native = native
+        #: Of a model that was trained here: quality on the samples that were kept apart, and a record of every epoch.
+        self.results: dict[str, Any] | None = None
+        self.history: list[dict[str, Any]] | None = None
+
+    def parameters(self) -> list[torch.Tensor]:
+        """The trainable tensors of a model whose layers are seen: an optimiser that writes to them trains it."""
+        return [tensor.requires_grad_() for _, tensor, trainable in self._native.parameters() if trainable]
 
     def __call__(self, inputs: torch.Tensor) -> torch.Tensor:
         return self._native.logits(inputs)
@@ -140,7 +147,7 @@ def _exported(module: torch.nn.Module, rows: torch.Tensor, path: Path) -> str:
 def _traced(module: torch.nn.Module, rows: torch.Tensor, path: Path) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # tracing is
-        torch.jit.trace(module, rows).save(str(path))
+        torch.jit.trace(module, rows).save(str(path))  # type: ignore[no-untyped-call]
     return str(path)
 
 
@@ -157,7 +164,7 @@ def _without_fast_path() -> Iterator[None]:
 
 # Parts of modules that are in use: how often, and the mode that each was in before. Threads may share a module, and modules a
 # part: who comes first sets a part's mode, and who leaves last gives it back.
-_IN_USE: dict[torch.nn.Module, list] = {}
+_IN_USE: dict[torch.nn.Module, list[Any]] = {}
 _IN_USE_LOCK = threading.Lock()
 
 
@@ -196,7 +203,7 @@ def _of_inputs(inputs: torch.Tensor) -> tuple[torch.device, torch.dtype]:
 
 # The kinds of samples (shape, device, precision) for which a module was seen not to mix those of a batch, and of how many: trying
 # costs some calls, which are saved from then on. A module that is changed afterwards, so that it does, is not tried again.
-_KNOWN_APART: WeakKeyDictionary[torch.nn.Module, dict[tuple, int]] = WeakKeyDictionary()
+_KNOWN_APART: WeakKeyDictionary[torch.nn.Module, dict[tuple[Any, ...], int]] = WeakKeyDictionary()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from ._schema import to_native
 def count(value: Any, what: str, limit: int = 2**63) -> int:
     """A whole number that is not negative."""
     try:
-        number = value.__index__()
+        number: int = value.__index__()
     except AttributeError:
         raise Error(f"{what}: {value!r} is no whole number") from None
     if not 0 <= number < limit:

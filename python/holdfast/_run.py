@@ -50,12 +50,12 @@ class Run:
     @property
     def gates(self) -> list[dict[str, Any]]:
         """Each gate with its limit, whether it was met, and the value of every row it speaks of."""
-        return self.results["gates"]
+        return list(self.results["gates"])
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary for each model, explainer, attack, epsilon and metric."""
-        return self.results["rows"]
+        return list(self.results["rows"])
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each model, explainer, attack, epsilon and metric; what random points found are columns."""
@@ -92,6 +92,7 @@ class Run:
     def plot(self) -> Figure:
         """Value against epsilon for each model, explainer, attack and metric, with the levels it must be read against."""
         figure_of = _figures()
+        figure: Figure
         figure, axes = figure_of(figsize=(7, 4), layout="constrained")
         lines: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
         for row in map(_flat, self.rows):
@@ -172,6 +173,7 @@ class Worst:
         figure_of = _figures()
         is_image = self.inputs.ndim >= 3
         columns = 4 if is_image else 1
+        figure: Figure
         figure, grid = figure_of(
             len(self), columns, figsize=(3 * columns if is_image else 7, 3 * len(self)), squeeze=False, layout="constrained"
         )
@@ -252,8 +254,8 @@ def compare(first: Run, second: Run, *, seed: int = 0) -> pd.DataFrame:
         found.append({**entry, **_comparison(json.loads(_core.compare_paired(paired[0], paired[1], seed)))})
     if not found:
         raise Error("compare: the runs have no row and sample in common: explainer, attack, metric and epsilon must agree")
-    for entry, corrected in zip(found, _core.holm([entry["p_value"] for entry in found]), strict=True):
-        entry["corrected"] = corrected
+    for row, corrected in zip(found, _core.holm([entry["p_value"] for entry in found]), strict=True):
+        row["corrected"] = corrected
     return _frame(found)
 
 
@@ -302,7 +304,7 @@ def _lowest(rows: list[dict[str, Any]]) -> int:
         mean = rows[i]["mean"]
         if mean is None:
             return float("inf")
-        return mean if rows[i]["direction"] == "higher" else -mean
+        return float(mean) if rows[i]["direction"] == "higher" else -float(mean)
 
     if not rows:
         raise Error("worst: the run has no rows")

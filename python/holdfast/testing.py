@@ -13,11 +13,12 @@ from typing import Any
 
 from ._attack import Threat
 from ._audit import audit
+from ._conformance import check
 from ._core import Error
 from ._model import AnyModel
 from ._run import Run
 
-__all__ = ["assert_explanations_hold"]
+__all__ = ["assert_explanations_hold", "check"]
 
 
 def assert_explanations_hold(
@@ -46,7 +47,7 @@ def assert_explanations_hold(
 
 
 def _holds(row: dict[str, Any], limit: float) -> bool:
-    return row["mean"] >= limit if row["direction"] == "higher" else row["mean"] <= limit
+    return bool(row["mean"] >= limit if row["direction"] == "higher" else row["mean"] <= limit)
 
 
 def _message(run: Run, index: int, limit: float) -> str:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
@@ -35,6 +36,7 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
       done_(outcomes_.size()),
       work_(outcomes_.size()),
       batch_(task.map_schema(), task.threat.tolerance.has_value()),
+      batched_(dynamic_cast<const BatchMetric*>(&task.metric)),
       perturbed_(on_cpu(task.samples.inputs).clone()),
       running_(task.samples.count()) {
   check_finite(clean, task.samples.ids, task.model, task.explainer);
@@ -44,19 +46,52 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
   for (std::int64_t row = 0; row < running_; ++row) {
     const auto map = batch_.map(row);
     HOLDFAST_CHECK(map);
-    Sample sample{.metric = task.metric.prepare(*map), .predicted = batch_.predicted(row)};
+    Sample sample{.predicted = batch_.predicted(row)};
+    if (batched_ == nullptr)
+      sample.metric = task.metric.prepare(*map);
+    else
+      clean_maps_.insert(clean_maps_.end(), map->values.begin(), map->values.end());
     if (task.threat.tolerance) sample.probability = batch_.probability(row);
     if (has_top_ && !task.metric.perfect_means_same_top()) sample.top.emplace(task.metric.top_set(*map), map->size());
-    outcomes_[static_cast<std::size_t>(row)].value = sample.metric->value(*map);
     outcomes_[static_cast<std::size_t>(row)].clean_margin =
         margin_of(logits[row].data_ptr<double>(), logits.size(1), sample.predicted);
     samples_.push_back(std::move(sample));
     rows_.push_back(row);
   }
+  compare_rows(rows_);
+  for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i);
+    outcomes_[i].value = value_of(row, row, *batch_.map(row));
+  }
   if (!nothing_to_break()) return;
   work_.charge_all(task.explainer.evaluations(*task.samples.schema));  // for the clean explanation
   std::fill(done_.begin(), done_.end(), 1);
   running_ = 0;
+}
+
+// One call for all rows, where the metric takes many pairs at once.
+void Ledger::compare_rows(const Owners& owners, bool done_too) {
+  if (batched_ == nullptr) return;
+  const auto features = static_cast<std::size_t>(task_.map_schema().layout.features());
+  std::vector<double> originals, perturbed;
+  std::vector<std::size_t> rows;
+  for (std::size_t row = 0; row < owners.size(); ++row) {
+    const auto map = batch_.map(static_cast<std::int64_t>(row));
+    if ((done(owners[row]) && !done_too) || !map) continue;
+    const double* original = clean_maps_.data() + static_cast<std::size_t>(owners[row]) * features;
+    originals.insert(originals.end(), original, original + features);
+    perturbed.insert(perturbed.end(), map->values.begin(), map->values.end());
+    rows.push_back(row);
+  }
+  row_values_.assign(owners.size(), std::numeric_limits<double>::quiet_NaN());
+  if (rows.empty()) return;
+  const std::vector<double> values = batched_->compare_rows(originals, perturbed, task_.map_schema());
+  for (std::size_t i = 0; i < rows.size(); ++i) row_values_[rows[i]] = values[i];
+}
+
+double Ledger::value_of(std::int64_t row, std::int64_t sample, const MapView& map) const {
+  if (batched_ != nullptr) return row_values_[static_cast<std::size_t>(row)];
+  return samples_[static_cast<std::size_t>(sample)].metric->value(map);
 }
 
 bool Ledger::nothing_to_break() const {
@@ -166,6 +201,7 @@ void Ledger::judge_rows(const at::Tensor& iterates, const Explanation& explanati
   taken_samples_.clear();
   batch_.read(explanation);
   values_.resize(owners.size());
+  compare_rows(owners);
   for (std::size_t row = 0; row < owners.size(); ++row) values_[row] = judge(static_cast<std::int64_t>(row), owners[row]);
   copy_taken(iterates);
 }
@@ -217,7 +253,7 @@ double Ledger::judge(std::int64_t row, std::int64_t position) {
     ++outcome.non_finite;
     return kNone;
   }
-  const double value = sample.metric->value(*map);
+  const double value = value_of(row, position, *map);
   if (has_top_ && outcome.first_swap < 0 && !starting_) note_swap(position, value, *map);
   if (std::isnan(value)) return kNone;
   if (select_ == Select::kLast || std::isnan(outcome.value) || is_worse(value, outcome.value)) take(position, row, value);
@@ -274,6 +310,9 @@ AttackResult Ledger::finish() {
                       .original = task_.explainer.attribute(explain_at(task_, task_.samples.inputs)),
                       .moved = task_.explainer.attribute(explain_at(task_, perturbed))};
   batch_.read_maps(result.moved.maps);
+  Owners everyone(samples_.size());
+  std::iota(everyone.begin(), everyone.end(), 0);
+  compare_rows(everyone, /*done_too=*/true);
   const at::Tensor before = on_cpu(result.original.logits).to(at::kDouble), after = on_cpu(result.moved.logits).to(at::kDouble);
   const std::int64_t classes = before.size(1);
   for (std::size_t i = 0; i < samples_.size(); ++i) {
@@ -281,7 +320,7 @@ AttackResult Ledger::finish() {
     SampleOutcome& outcome = outcomes_[i];
     outcome.evaluations = work_.evaluations(i);
     const auto map = batch_.map(row);
-    outcome.value = map ? samples_[i].metric->value(*map) : std::numeric_limits<double>::quiet_NaN();
+    outcome.value = map ? value_of(row, row, *map) : std::numeric_limits<double>::quiet_NaN();
     outcome.clean_margin = margin_of(before.data_ptr<double>() + row * classes, classes, samples_[i].predicted);
     outcome.late_gain = late_gain(i);
     outcome.margin = margin_of(after.data_ptr<double>() + row * classes, classes, samples_[i].predicted);

@@ -29,6 +29,7 @@
 #include "accounts.h"
 #include "batch_reading.h"
 #include "holdfast/attack/attack.h"
+#include "holdfast/metric/batch_metric.h"
 #include "holdfast/metric/top_k.h"
 
 namespace holdfast::attack {
@@ -99,13 +100,15 @@ class Ledger {
 
  private:
   struct Sample {
-    std::unique_ptr<PreparedMetric> metric;
-    std::optional<TopSet> top;  // where first_swap cannot be read off the value; until a feature has left it
+    std::unique_ptr<PreparedMetric> metric;  // null where many pairs are compared at once
+    std::optional<TopSet> top;               // where first_swap cannot be read off the value; until a feature has left it
     std::int64_t predicted = 0;
     BatchReading::Probability probability = {};  // of the predicted class, where the threat model has a tolerance
     int component = -1;                          // that found the best point
   };
 
+  void compare_rows(const Owners& owners, bool done_too = false);
+  double value_of(std::int64_t row, std::int64_t sample, const MapView& map) const;
   // The metric at a row, NaN unless it is preserved.
   double judge(std::int64_t row, std::int64_t sample);
   bool within_tolerance(std::int64_t row, const Sample& sample) const;
@@ -133,6 +136,9 @@ class Ledger {
   Owners rows_;                                           // the sample of each row
   std::vector<std::int64_t> taken_rows_, taken_samples_;  // in this iteration
   std::vector<double> values_;
+  // Of a metric that compares many pairs at once: the clean maps, sample after sample, and what it says of the rows at hand.
+  const BatchMetric* batched_;
+  std::vector<double> clean_maps_, row_values_;
   at::Tensor perturbed_;  // on the CPU
   bool starting_ = false, mending_ = false;
   std::int64_t iteration_ = 0;

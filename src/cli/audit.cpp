@@ -17,6 +17,7 @@
 #include "holdfast/experiment/audit_config.h"
 #include "holdfast/experiment/cell.h"
 #include "holdfast/experiment/run_folder.h"
+#include "holdfast/experiment/suggest.h"
 #include "holdfast/measure/measure.h"
 #include "holdfast/report/html.h"
 #include "holdfast/report/text_table.h"
@@ -31,7 +32,8 @@ struct AuditCommand {
   AttackFlags attack;
   std::string config, out, compare, title = "audit";
   std::vector<std::string> set, gates, measures;
-  bool json = false, restart = false, wide = false, plan = false;
+  bool json = false, restart = false, wide = false, plan = false, suggest = false;
+  double noise = 0;
   const CLI::App* command = nullptr;
 
   bool given(const std::string& flag) const { return command->count(flag) > 0; }
@@ -170,8 +172,26 @@ int print_plan(const AuditCommand& flags) {
   return kExitDone;
 }
 
+// Prints epsilons, k and a gate for the samples, and why; nothing is written.
+int suggest(const AuditCommand& flags) {
+  if (!flags.config.empty()) usage_error("audit: --suggest reads --model and --inputs, not {}", flags.config);
+  if (flags.subject.model.empty() || flags.subject.inputs.empty()) usage_error("audit: --suggest needs --model and --inputs");
+  if (flags.attack.explainers.size() != 1) usage_error("audit: --suggest takes one --explainer");
+  const Subject subject = load_subject(flags.subject, flags.common.torch_device());
+  SuggestOptions options{.explainer = flags.attack.explainers.front(),
+                         .seed = static_cast<std::uint64_t>(flags.common.seed),
+                         .tiles = flags.common.tiles()};
+  if (flags.given("--norm")) options.norm = flags.attack.trial().threat.norm;
+  if (flags.given("--noise")) options.noise = flags.noise;
+  const Suggestion found = suggest_threat(subject, options);
+  std::fputs((flags.json ? dump_json(to_json(found)) : to_text(found)).c_str(), stdout);
+  return kExitDone;
+}
+
 int run(const AuditCommand& flags, const Outcome& outcome) {
   flags.common.apply();
+  if (flags.suggest) return suggest(flags);
+  if (flags.given("--noise")) usage_error("audit: --noise is for --suggest");
   if (!flags.config.empty()) refuse_flags_beside_config(flags);
   if (flags.out.empty() && !flags.plan) usage_error("audit: --out is required (or --plan, which writes nothing)");
   if (!flags.compare.empty() && !run_is_complete(flags.compare))
@@ -208,6 +228,10 @@ void add_audit(CLI::App& app, Outcome& outcome) {
   command->add_option("--compare", flags->compare, "Folder of another run, for gates on the difference: 'top_k(k=8).drop<=0.05'");
   command->add_option("--title", flags->title, "Title of the report")->capture_default_str();
   command->add_option("--out", flags->out, "Run folder; an interrupted run in it goes on");
+  command->add_flag("--suggest", flags->suggest,
+                    "Propose epsilons, k and a gate for --model and --inputs, and say why; nothing is run or written");
+  command->add_option("--noise", flags->noise,
+                      "With --suggest: standard deviation of measuring a feature again, in the units of the inputs");
   command->add_option("--set", flags->set, "section.key=value over CONFIG; may be repeated")->allow_extra_args(false);
   command->add_flag("--restart", flags->restart, "Replace another run that --out holds; its files are removed first");
   command->add_flag("--json", flags->json, "Print results.json instead of the table");

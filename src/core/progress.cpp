@@ -27,7 +27,7 @@ struct Progress::State {
 
   std::mutex mutex;  // for what follows
   ProgressLine line;
-  double last_shown = 0;  // seconds since the start
+  double last_shown = -kSecondsBetweenDraws;  // seconds since the start; the first look is shown
   std::int64_t last_logged = 0;
 
   std::string text(double seconds, bool finished) {

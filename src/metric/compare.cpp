@@ -1,6 +1,7 @@
 #include "holdfast/metric/compare.h"
 
 #include "holdfast/core/error.h"
+#include "holdfast/metric/batch_metric.h"
 
 namespace holdfast::metric {
 namespace {
@@ -12,6 +13,12 @@ std::vector<double> compare_each(const Metric& metric, const Schema& schema, std
   const auto features = static_cast<std::size_t>(schema.layout.features());
   const std::size_t count = original.size() / inputs;
   HOLDFAST_CHECK(original.size() == count * inputs && original.size() == perturbed.size());
+  if (const auto* batched = dynamic_cast<const BatchMetric*>(&metric); batched != nullptr && count > 0) {
+    std::vector<double> all_first(count * features), all_second(count * features);
+    fold_into(schema.layout, original, all_first);
+    fold_into(schema.layout, perturbed, all_second);
+    return batched->compare_rows(all_first, all_second, schema);
+  }
   std::vector<double> first(features), second(features), values(count);
   for (std::size_t i = 0; i < count; ++i) {
     fold_into(schema.layout, original.subspan(i * inputs, inputs), first);

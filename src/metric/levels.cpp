@@ -12,6 +12,7 @@
 
 #include "holdfast/core/log.h"
 #include "holdfast/core/rng.h"
+#include "holdfast/metric/batch_metric.h"
 #include "rounding.h"
 
 namespace holdfast::metric {
@@ -75,8 +76,23 @@ std::vector<SamplePair> pairs_within(const std::vector<std::vector<std::int64_t>
   return {chosen.begin(), chosen.end()};
 }
 
+std::vector<PairValue> compare_pairs_at_once(const BatchMetric& metric, const MapBatch& maps,
+                                             const std::vector<SamplePair>& pairs) {
+  std::vector<PairValue> values;
+  if (pairs.empty()) return values;
+  std::vector<std::int64_t> first, second;
+  for (const SamplePair& pair : pairs) {
+    first.push_back(pair.first);
+    second.push_back(pair.second);
+  }
+  const std::vector<double> found = metric.compare_rows(gathered_rows(maps, first), gathered_rows(maps, second), *maps.schema);
+  for (std::size_t i = 0; i < pairs.size(); ++i) values.push_back({first[i], second[i], found[i]});
+  return values;
+}
+
 // The metric of every pair; they are sorted, so that each original is worked out once.
 std::vector<PairValue> compare_pairs(const Metric& metric, const MapBatch& maps, const std::vector<SamplePair>& pairs) {
+  if (const auto* batched = dynamic_cast<const BatchMetric*>(&metric)) return compare_pairs_at_once(*batched, maps, pairs);
   std::vector<PairValue> values;
   std::unique_ptr<PreparedMetric> prepared;
   std::int64_t prepared_for = -1;
@@ -190,9 +206,9 @@ Assessment assess(const Metric& metric, const MapBatch& clean, const MapBatch& p
   HOLDFAST_CHECK(clean.count == perturbed.count);
   Assessment result{.metric = metric.name(), .direction = metric.direction()};
   Mean chance, adjusted, specific;
+  result.values = compare_batches(metric, clean, perturbed);
   for (std::int64_t i = 0; i < clean.count; ++i) {
-    const double value = metric.compare(clean[i], perturbed[i]);
-    result.values.push_back(value);
+    const double value = result.values[static_cast<std::size_t>(i)];
     specific.add(above_level(value, levels.between, metric.perfect()));
     if (levels.chance.empty()) continue;
     chance.add(levels.chance[static_cast<std::size_t>(i)]);

@@ -105,6 +105,7 @@ void Keeper::restore(std::int64_t best_epoch, double best_value, std::vector<Par
 }
 
 Network starting_network(const TrainOptions& options) {
+  if (options.network != nullptr) return options.network->to(options.device);
   Network network = architectures().make(options.architecture)->build(options.seed);
   if (!options.retrain.from.empty()) {
     const auto model = load_model(options.retrain.from);

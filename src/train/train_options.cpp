@@ -30,6 +30,12 @@ std::string activation_of(const std::string& architecture) {
 }
 
 void resolve_model(const Dataset& dataset, TrainOptions& options) {
+  if (options.network != nullptr) {
+    if (!options.activation.empty())
+      usage_error("{} has the activations it was given with; {} (recipe {}) cannot be set", options.architecture,
+                  options.activation, options.recipe);
+    return;
+  }
   if (takes_activation(options.architecture)) {
     if (!options.activation.empty()) options.architecture = with_activation(options.architecture, options.activation);
     options.architecture = fit_architecture(options.architecture, dataset.schema.layout, dataset.classes());

@@ -61,11 +61,14 @@ void remove_training(const std::string& folder) {
 }  // namespace
 
 Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine, bool restart) {
-  const auto start = std::chrono::steady_clock::now();
   check_writable_folder(folder);
-  const Dataset dataset = load_dataset(config.dataset, {.seed = config.dataset_seed, .fold = config.fold});
-  const double loading = seconds_since(start);
+  return run_training(config, load_dataset(config.dataset, {.seed = config.dataset_seed, .fold = config.fold}), folder, machine,
+                      restart);
+}
 
+Json run_training(const TrainConfig& config, const Dataset& dataset, const std::string& folder, const Json& machine,
+                  bool restart) {
+  const auto start = std::chrono::steady_clock::now();
   make_folders(folder);
   const FolderLock lock(folder);
   if (restart && file_exists(folder + "/checkpoint.safetensors")) remove_training(folder);
@@ -82,7 +85,7 @@ Json run_training(const TrainConfig& config, const std::string& folder, const Js
   Json manifest = {
       {"kind", "train"}, {"dataset", dataset_facts(dataset, config)}, {"train", to_json(result.options)}, {"machine", machine}};
   manifest["device"] = options.device.str();
-  manifest["seconds"] = {{"loading", loading}, {"training", training}, {"this call", seconds_since(start)}};
+  manifest["seconds"] = {{"training", training}, {"this call", seconds_since(start)}};
   write_json(folder + "/manifest.json", manifest);
   return results;
 }

@@ -106,7 +106,8 @@ class Training {
 
   void run(const std::function<void(const EpochRecord&)>& on_epoch) {
     if (!options_.folder.empty()) open_folder();
-    const std::string label = "train " + parse_method_call(options_.architecture).name;
+    const std::string label =
+        "train " + (options_.network ? options_.architecture : parse_method_call(options_.architecture).name);
     const auto bar =
         options_.show_progress ? std::make_unique<Progress>(label, options_.epochs * steps_per_epoch_, "steps") : nullptr;
     if (bar) bar->set(epochs_done() * steps_per_epoch_);

@@ -53,5 +53,24 @@ TEST(Registry, ANameIsTakenOnce) {
   EXPECT_ERROR(registry.add<Square>(info("square")), kBug, "this is a bug");
 }
 
+TEST(Registry, MethodsThatAreNotBuiltInComeChangeAndGo) {
+  Registry<Shape> registry = shapes();
+  registry.extend(info("mine"), [](const Options& options) { return std::make_unique<Square>(options); });
+  EXPECT_DOUBLE_EQ(registry.make("mine(side=2)")->area(), 4);
+  const std::unique_ptr<Shape> made = registry.make("mine(side=2)");
+  MethodInfo changed = info("mine");
+  changed.options.front().name = "length";
+  registry.extend(changed, [](const Options&) -> std::unique_ptr<Shape> { return nullptr; });
+  EXPECT_DOUBLE_EQ(made->area(), 4);
+  EXPECT_ERROR(registry.make("mine(side=2)"), kUsage, "unknown option 'side'");
+  EXPECT_EQ(registry.infos().size(), 3U);
+  registry.forget("mine");
+  registry.forget("mine");
+  EXPECT_FALSE(registry.contains("mine"));
+  EXPECT_ERROR(registry.extend(info("square"), {}), kUsage, "shape 'square' is built in; choose another name");
+  registry.forget("square");
+  EXPECT_TRUE(registry.contains("square"));
+}
+
 }  // namespace
 }  // namespace holdfast

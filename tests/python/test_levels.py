@@ -46,9 +46,7 @@ def with_whole_groups(features):
 
 
 def attacked(model, inputs, **options):
-    return holdfast.attack(
-        model, inputs, "er(steps=40)", metric="top_k(k=3)", threat=THREAT, schema=SCHEMA, seed=5, **options
-    )
+    return holdfast.attack(model, inputs, "er(steps=40)", metric="top_k(k=3)", threat=THREAT, schema=SCHEMA, seed=5, **options)
 
 
 def effect(model, row, features, put_in, target):

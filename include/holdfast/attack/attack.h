@@ -81,5 +81,6 @@ class Attack {
 };
 
 const Registry<Attack>& attacks();
+Registry<Attack>& attacks_to_extend();  // for methods that are not built in
 
 }  // namespace holdfast::attack

@@ -13,16 +13,20 @@
 
 #include "holdfast/core/registry.h"
 
-// Defines `const Registry<Product>& function()`, which holds the methods of the list.
+// Defines `const Registry<Product>& function()`, which holds the methods of the list, and `function_to_extend()` for methods that
+// are not built in.
 #define HOLDFAST_REGISTRY(Product, function, kind, METHODS) \
   METHODS(HOLDFAST_DECLARE_METHOD)                          \
-  const Registry<Product>& function() {                     \
-    static const Registry<Product> all = [] {               \
+  Registry<Product>& function##_to_extend() {               \
+    static Registry<Product> all = [] {                     \
       Registry<Product> registry(kind);                     \
       METHODS(HOLDFAST_ADD_METHOD)                          \
       return registry;                                      \
     }();                                                    \
     return all;                                             \
+  }                                                         \
+  const Registry<Product>& function() {                     \
+    return function##_to_extend();                          \
   }
 #define HOLDFAST_DECLARE_METHOD(Product, name) \
   namespace name {                             \

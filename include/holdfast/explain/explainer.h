@@ -119,6 +119,7 @@ class Explainer {
 };
 
 const Registry<Explainer>& explainers();
+Registry<Explainer>& explainers_to_extend();  // for methods that are not built in
 
 // argmax of logits, the lower class on ties; [B] int64.
 at::Tensor predicted_class(const at::Tensor& logits);

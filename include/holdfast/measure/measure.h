@@ -61,5 +61,6 @@ class Measure {
 };
 
 const Registry<Measure>& measures();
+Registry<Measure>& measures_to_extend();  // for methods that are not built in
 
 }  // namespace holdfast::measure

@@ -93,5 +93,6 @@ class Metric {
 };
 
 const Registry<Metric>& metrics();
+Registry<Metric>& metrics_to_extend();  // for methods that are not built in
 
 }  // namespace holdfast::metric

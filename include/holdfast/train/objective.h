@@ -83,6 +83,7 @@ class Objective {
 };
 
 const Registry<Objective>& objectives();
+Registry<Objective>& objectives_to_extend();  // for methods that are not built in
 
 struct Loss {
   at::Tensor total;                                       // scalar, differentiable by the network's parameters

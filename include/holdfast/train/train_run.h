@@ -23,5 +23,8 @@ namespace holdfast::train {
 // in the folder are removed first. Returns results.json.
 Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine = Json::object(),
                   bool restart = false);
+// The same for a dataset that is loaded already, which the configuration only names.
+Json run_training(const TrainConfig& config, const Dataset& dataset, const std::string& folder, const Json& machine,
+                  bool restart);
 
 }  // namespace holdfast::train

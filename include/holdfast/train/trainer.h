@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,10 +44,11 @@ struct Retrain {
 };
 
 struct TrainOptions {
-  std::string architecture = "mlp";  // call; input and classes are the dataset's unless given
-  std::string recipe = "vanilla";    // call; sets the three below where they are not set
-  std::string objective = {};        // call
-  std::string activation = {};       // call; one that the architecture's call names wins
+  std::string architecture = "mlp";             // call; input and classes are the dataset's unless given
+  std::shared_ptr<const Network> network = {};  // trained in the architecture's place, from its weights; `architecture` names it
+  std::string recipe = "vanilla";               // call; sets the three below where they are not set
+  std::string objective = {};                   // call
+  std::string activation = {};                  // call; one that the architecture's call names wins
   std::optional<double> weight_decay = {};
   std::int64_t epochs = 30;
   std::int64_t batch_size = 64;

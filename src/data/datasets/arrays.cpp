@@ -3,8 +3,7 @@
 #include "holdfast/core/idx.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
-#include "holdfast/data/dataset.h"
-#include "holdfast/data/splits.h"
+#include "holdfast/data/own_arrays.h"
 
 namespace holdfast::data::arrays {
 
@@ -41,13 +40,6 @@ Schema schema_for(const std::string& schema_path, const at::Tensor& inputs, cons
   return schema;
 }
 
-// Classes without names are called by their numbers.
-void name_classes(Schema& schema, const at::Tensor& labels) {
-  if (!schema.classes.empty()) return;
-  const std::int64_t count = std::max<std::int64_t>(2, labels.max().item<std::int64_t>() + 1);
-  for (std::int64_t label = 0; label < count; ++label) schema.classes.push_back(fmt::format("{}", label));
-}
-
 class Arrays : public DatasetLoader {
  public:
   Arrays(const char* kind, const Options& options)
@@ -67,21 +59,8 @@ class Arrays : public DatasetLoader {
  protected:
   virtual Dataset load_files(const LoadContext& context) const = 0;
 
-  Dataset assemble(at::Tensor inputs, at::Tensor labels, Schema schema, const LoadContext& context) const {
-    name_classes(schema, labels);
-    const auto wanted = schema.layout.sample_shape();
-    std::vector<std::int64_t> shape = {inputs.size(0)};
-    shape.insert(shape.end(), wanted.begin(), wanted.end());
-    Dataset dataset;
-    dataset.inputs = inputs.reshape(shape).contiguous();
-    dataset.labels = labels.to(at::kLong).contiguous();
-    dataset.schema = std::move(schema);
-    const std::span all(dataset.labels.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(dataset.labels.numel()));
-    Split split = stratified_split(all, context.seed, shares_);
-    dataset.train = std::move(split.train);
-    dataset.validation = std::move(split.validation);
-    dataset.test = std::move(split.test);
-    return dataset;
+  Dataset assemble(const at::Tensor& inputs, const at::Tensor& labels, Schema schema, const LoadContext& context) const {
+    return dataset_of_arrays(inputs, labels, std::move(schema), context.seed, shares_);
   }
 
   std::string inputs_, labels_, schema_;
@@ -140,3 +119,28 @@ void add_to(Registry<DatasetLoader>& registry) {
 }
 
 }  // namespace holdfast::data::arrays
+
+namespace holdfast::data {
+
+Dataset dataset_of_arrays(const at::Tensor& inputs, const at::Tensor& labels, Schema schema, std::uint64_t seed,
+                          const SplitShares& shares) {
+  if (schema.classes.empty()) {
+    const std::int64_t count = std::max<std::int64_t>(2, labels.max().item<std::int64_t>() + 1);
+    for (std::int64_t label = 0; label < count; ++label) schema.classes.push_back(fmt::format("{}", label));
+  }
+  const auto wanted = schema.layout.sample_shape();
+  std::vector<std::int64_t> shape = {inputs.size(0)};
+  shape.insert(shape.end(), wanted.begin(), wanted.end());
+  Dataset dataset;
+  dataset.inputs = inputs.reshape(shape).contiguous();
+  dataset.labels = labels.to(at::kLong).contiguous();
+  dataset.schema = std::move(schema);
+  const std::span all(dataset.labels.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(dataset.labels.numel()));
+  Split split = stratified_split(all, seed, shares);
+  dataset.train = std::move(split.train);
+  dataset.validation = std::move(split.validation);
+  dataset.test = std::move(split.test);
+  return dataset;
+}
+
+}  // namespace holdfast::data
