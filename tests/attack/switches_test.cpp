@@ -10,7 +10,7 @@ namespace holdfast::attack {
 namespace {
 
 using testing_support::AttackCase;
-using testing_support::mlp_model;
+using testing_support::mean_value;
 using testing_support::normal_tensor;
 
 // Columns 0-2, 3-4 and 5-8 are groups; 9-11 are numbers with deviations, the last on a grid.
