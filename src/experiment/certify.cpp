@@ -67,15 +67,19 @@ Choice margins_of(const Cell& cell) {
   if (ranked->quantity == ExplainedQuantity::kLogit)
     return {{},
             "it bounds the gradient of the probability, and this is a logit's; exact takes it, or explain target=probability"};
+  const auto& switches = cell.threat.switches;
   return {Candidate{
-              fmt::format("certified_overlap(k={},radius={}{})", *cell.metric->top_count(), l2_radius(cell.threat, schema.layout),
-                          ranked->project || schema.groups.empty() ? "" : ",project=none"),
+              fmt::format("certified_overlap(k={},radius={}{}{})", *cell.metric->top_count(), l2_radius(cell.threat, schema.layout),
+                          ranked->project || schema.groups.empty() ? "" : ",project=none",
+                          switches ? fmt::format(",switches={}", switches->most) : ""),
               cell.explainer},
           ""};
 }
 
 Choice smoothing_of(const Cell& cell) {
   if (const auto why = not_of_top(*cell.metric)) return {{}, *why};
+  if (cell.threat.switches && cell.threat.switches->most > 0)
+    return {{}, "it bounds a ball around the sample, and switched categories leave it; certified_overlap tries the switches"};
   const std::int64_t k = *cell.metric->top_count();
   const std::string name = cell.explainer->name();
   if (parse_method_call(name).name != "smooth_top")

@@ -37,6 +37,7 @@ std::optional<std::string> why_not_metric(const AttackTask& task) {
 std::optional<std::string> why_not_threat(const ThreatModel& threat) {
   if (threat.norm == Norm::kL1) return "cells are searched in l2 and linf balls; this one is l1";
   if (threat.valid) return "cells are searched between valid rows too; use gauntlet with --valid";
+  if (threat.switches && threat.switches->most > 0) return "cells are searched around the sample's own categories; use gauntlet";
   if (threat.tolerance) return "there is no search with a tolerance of the probability; use gauntlet";
   return std::nullopt;
 }
