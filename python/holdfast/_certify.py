@@ -59,7 +59,8 @@ def certify(
     """Proves how much of an explanation holds in a ball, with every certificate that applies, and attacks it.
 
     >>> threat = holdfast.Threat(norm="l2", epsilon=0.1)
-    >>> found = holdfast.certify(model, inputs, explainer="saliency(target=logit)", metric="top_k(k=2)", threat=threat)
+    >>> native = holdfast.load_model(model, inputs)
+    >>> found = holdfast.certify(native, inputs, explainer="saliency(target=logit)", metric="top_k(k=2)", threat=threat)
     >>> bool((found.best["values"] <= found.attacked["values"]).all())
     True
 

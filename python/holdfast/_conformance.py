@@ -24,7 +24,6 @@ def check(method: Any) -> None:
     """Raises AssertionError that names every row of the suite which the method does not meet.
 
     >>> holdfast.testing.check("top_k")
-    >>> holdfast.testing.check(same_top)
 
     A decorated function, or the name of any method with options. Models and samples are small ones of the suite.
     """

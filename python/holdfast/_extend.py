@@ -40,11 +40,11 @@ def metric(
     """Makes a metric of a function of two batches of maps: ``[B, ...]`` each in, ``[B]`` out.
 
     >>> @holdfast.metric
-    ... def same_top(original, perturbed, k: int = 8):
+    ... def top_kept(original, perturbed, k: int = 8):
     ...     "share of the top k that stays"
     ...     first, second = (np.argsort(-maps.reshape(len(maps), -1), 1, "stable")[:, :k] for maps in (original, perturbed))
     ...     return [len(set(a) & set(b)) / k for a, b in zip(first, second)]
-    >>> holdfast.measure(torch.rand(5, 9), torch.rand(5, 9), "same_top(k=9)").mean
+    >>> holdfast.measure(torch.rand(5, 9), torch.rand(5, 9), "top_kept(k=9)").mean
     1.0
 
     Maps are what metrics see: magnitudes, channels summed, ``[B, features]`` or ``[B, height, width]``. An option ``k`` is
@@ -212,13 +212,13 @@ def measure_method(
     """Makes a measure of a function of a task: one value for each sample.
 
     >>> @holdfast.measure_method
-    ... def spread(task, points: int = 4):
+    ... def map_spread(task, points: int = 4):
     ...     "how far the map moves under noise"
     ...     generator = torch.Generator().manual_seed(task.seed)
     ...     clean = task.explain(task.inputs)
     ...     moved = [task.explain(task.inputs + 0.01 * torch.randn(clean.shape, generator=generator)) for _ in range(points)]
     ...     return torch.stack([(other - clean).flatten(1).norm(dim=1) for other in moved]).mean(0)
-    >>> holdfast.measure_model(model, inputs, "spread").count
+    >>> holdfast.measure_model(model, inputs, "map_spread").count
     4
 
     ``task`` has ``inputs``, ``targets``, ``ids``, ``epsilon`` and ``seed``, and the functions ``logits``, ``explain`` and
@@ -258,12 +258,12 @@ def objective_method(
     """Makes an objective of a function ``(model, x, y)`` that gives a loss for each sample.
 
     >>> @holdfast.objective_method(terms={"ce": 1, "small": "weight"})
-    ... def small_gradient(model, x, y, weight: float = 0.1):
+    ... def flat_loss(model, x, y, weight: float = 0.1):
     ...     x = x.clone().requires_grad_()
     ...     ce = torch.nn.functional.cross_entropy(model(x), y, reduction="none")
     ...     gradient = torch.autograd.grad(ce.sum(), x, create_graph=True)[0]
     ...     return {"ce": ce, "small": gradient.flatten(1).square().sum(1)}
-    >>> loss, parts = holdfast.objective("small_gradient(weight=0.5)")(model, inputs, [0, 1, 2, 0])
+    >>> loss, parts = holdfast.objective("flat_loss(weight=0.5)")(model, inputs, [0, 1, 2, 0])
     >>> sorted(parts)
     ['ce', 'small']
 

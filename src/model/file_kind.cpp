@@ -55,13 +55,15 @@ FileKind find_file_kind(std::span<const std::byte> bytes, const std::string& pat
   }
   if (head.substr(0, 8).ends_with("TFL3")) input_error("{} is a TensorFlow Lite model; convert the original model to ONNX", path);
   if (head.starts_with("\x93NUMPY")) input_error("{} is an array (npy), not a model", path);
+  const bool named = path.ends_with(".onnx");
+  // Before pickles: the length that begins the file may look like one.
+  if (!named && head.size() > 8 && head[8] == '{') return FileKind::kSafetensors;
   if (head.starts_with("\x80\x02") || head.starts_with("\x80\x03") || head.starts_with("\x80\x04") ||
       head.starts_with("\x80\x05")) {
     input_error("{} is a pickle, and a pickle is a program; of a torch model, {}; of scikit-learn's, use holdfast from Python",
                 path, kWayOut);
   }
-  const bool named = path.ends_with(".onnx");
-  if (!named && (path.ends_with(".safetensors") || (head.size() > 8 && head[8] == '{'))) return FileKind::kSafetensors;
+  if (path.ends_with(".safetensors")) return FileKind::kSafetensors;
   // A protobuf has no first bytes of its own; ONNX begins with its version, field 1.
   if (named || (head.starts_with("\x08") && !is_text(head))) return FileKind::kOnnx;
   if (path.ends_with(".pt2")) return FileKind::kExported;

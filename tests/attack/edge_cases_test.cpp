@@ -43,6 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Attacks, EdgeCases, testing::ValuesIn(kCalls),
 
 TEST(EdgeCaseTable, HasEveryAttack) {
   for (const MethodInfo* info : attacks().infos()) {
+    if (info->name == "exact") continue;  // for chains of linear layers on vectors: exact_attack_test.cpp
     EXPECT_TRUE(std::any_of(kCalls.begin(), kCalls.end(), [&](const std::string& call) {
       return call.rfind(info->name + "(", 0) == 0;
     })) << info->name;

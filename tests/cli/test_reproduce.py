@@ -27,12 +27,12 @@ def test_an_experiment_is_described_and_a_misspelt_one_refused(holdfast):
     holdfast.fails("describe", "folder/model.pt", saying="there is no such file")
 
 
-def test_missing_data_is_a_note_and_no_crash(holdfast, tmp_path):
-    holdfast("reproduce", "r2et/bounds", "--out", "run", env={"HOLDFAST_DATA": str(tmp_path / "none")})
-    found = results(tmp_path / "run")
-    assert any("compas is left out" in note for note in found["notes"])
-    assert found["verdicts"] == [] and found["tables"][0]["rows"] == []
-    assert (tmp_path / "run" / "report.html").exists()
+def test_without_any_dataset_there_is_the_way_to_one(holdfast, tmp_path):
+    holdfast.fails(
+        *("reproduce", "r2et/bounds", "--out", "run"),
+        saying=["r2et/bounds: nothing was measured", "compas is left out", "holdfast data fetch NAME"],
+        env={"HOLDFAST_DATA": str(tmp_path / "none")},
+    )
 
 
 @needs_compas

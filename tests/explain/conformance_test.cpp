@@ -61,6 +61,7 @@ const std::vector<Row> kVariants{
     {.call = "lrp(rule=alphabeta,bias=ignore)"},
     {.call = "lrp(convolutions=alphabeta,alpha=1,first=flat)"},
     {.call = "lrp(first=box,low=-4,high=4)"},
+    {.call = "smooth_top(k=3,samples=4)", .magnitudes = true},
     {.call = "guided_backprop"},
     {.call = "guided_backprop(target=probability,signed=false)", .magnitudes = true},
     {.call = "grad_cam(relu=false)", .tables = false},

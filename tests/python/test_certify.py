@@ -8,7 +8,8 @@ import torch
 
 def test_certificates_are_below_the_attack(network, inputs):
     threat = holdfast.Threat(epsilon=[0.05, 0.2])
-    found = holdfast.certify(network, inputs, explainer="saliency(target=logit)", metric="top_k(k=2)", threat=threat)
+    native = holdfast.load_model(network, inputs)
+    found = holdfast.certify(native, inputs, explainer="saliency(target=logit)", metric="top_k(k=2)", threat=threat)
     assert [point.epsilon for point in found.curve] == [0.05, 0.2] and found.epsilon == 0.2
     assert {part["name"] for part in found.certificates} == {"exact"}
     assert bool((found.best["values"] <= found.attacked["values"]).all())

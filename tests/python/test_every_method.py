@@ -51,7 +51,8 @@ def test_explainers(subject, name):
     )
 
 
-@pytest.mark.parametrize("name", holdfast.list("attacks"))
+# Exact answers are for chains of linear layers: test_certify.py.
+@pytest.mark.parametrize("name", [name for name in holdfast.list("attacks") if name != "exact"])
 def test_attacks(subject, name):
     module, native, images, _ = subject
     options = [option["name"] for option in holdfast.describe(name)["options"]]
@@ -66,7 +67,7 @@ def test_attacks(subject, name):
     )
 
 
-@pytest.mark.parametrize("name", holdfast.list("measures"))
+@pytest.mark.parametrize("name", [name for name in holdfast.list("measures") if name != "exact_overlap"])
 def test_measures(subject, name):
     module, native, images, rows = subject
     module_as_native(

@@ -32,7 +32,7 @@ export function columnsOf(rows: Row[]): Column<Row>[] {
     { name: "between", term: "between", text: (row) => number(row.between), value: (row) => row.between },
     { name: "same class", help: "what clean maps of different samples of one class score", text: (row) => number(row.between_same_class), value: (row) => row.between_same_class, extra: true },
     { name: "lift", term: "lift", text: (row) => withEnds(row.lift, row.lift_interval), value: (row) => row.lift },
-    { name: "effective sets", term: "effective sets", text: (row) => withEnds(row.effective_sets, row.effective_sets_interval, 1), value: (row) => row.effective_sets },
+    { name: "effective sets", term: "effective sets", text: (row) => number(row.effective_sets, 1), value: (row) => row.effective_sets },
     { name: "own advantage", term: "own advantage", text: (row) => withEnds(row.own_advantage, row.own_advantage_interval), value: (row) => row.own_advantage },
     { name: "certified", term: "certified", text: (row) => number(certified(row)), value: certified },
     { name: "robust and specific", help: "holds where surely lift ≥ 0.2, effective sets ≥ 3 and own advantage > 0", text: (row) => row.robust_and_specific ?? "–", extra: !rows.some((row) => row.robust_and_specific) },
