@@ -77,11 +77,11 @@ struct AuditChoice {
 };
 struct NamedModel {
   std::string name;
-  std::shared_ptr<Model> model;
+  std::shared_ptr<const Model> model;
   std::string content;  // digest of what Python knows of it; empty: its file's
 };
 // Runs the audit in its folder and writes the report; `question` has no model of its own. Returns results.json.
-std::string audit(const Question& question, const std::vector<NamedModel>& models, const AuditChoice& choice);
+std::string audit(const Question& question, std::vector<NamedModel> models, const AuditChoice& choice);
 // Throws where the folder holds no complete run, or one whose files were changed since.
 void check_run(const std::string& folder);
 

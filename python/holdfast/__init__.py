@@ -7,9 +7,9 @@
 >>> maps.shape
 torch.Size([4, 6])
 
-A model is any ``torch.nn.Module`` or callable from inputs to logits, or what :func:`load_model` gives. Inputs and maps are torch
-tensors or NumPy arrays; results come back as what was given. The algorithms are those of the command line, and so are their names
-and options: :func:`list` and :func:`describe` show them.
+A model is any ``torch.nn.Module`` or callable, or what :func:`load_model` gives; :func:`as_model` says what its output is.
+Inputs and maps are torch tensors or NumPy arrays; results come back as what was given. The algorithms are those of the
+command line, and so are their names and options: :func:`list` and :func:`describe` show them.
 """
 
 import torch as _torch  # its libraries must be loaded before ours
@@ -32,7 +32,7 @@ from ._explain import Explained, explain
 from ._measure import Similarity, measure
 from ._measure_model import Measurement, measure_model
 from ._methods import Methods
-from ._model import Model, load_model
+from ._model import AdaptedModel, Model, as_model, load_model
 from ._run import Run, Worst, compare, load_run
 from ._schema import Schema
 from ._session import HoldfastWarning
@@ -43,6 +43,7 @@ metrics = Methods("metrics")
 measures = Methods("measures")
 
 __all__ = [
+    "AdaptedModel",
     "Attacked",
     "Error",
     "Explained",
@@ -56,6 +57,7 @@ __all__ = [
     "Threat",
     "Worst",
     "__version__",
+    "as_model",
     "attack",
     "attacks",
     "audit",

@@ -8,10 +8,10 @@ from dataclasses import Field, dataclass, fields
 from typing import Any, Literal
 
 from . import _core
-from ._arrays import Array, as_given, to_tensor
+from ._arrays import Array
 from ._core import Error
 from ._measure import Similarity
-from ._model import AnyModel, prepared
+from ._model import AnyModel, input_form, prepared
 from ._question import make_question
 from ._schema import AnySchema
 from ._session import listening, warn
@@ -38,7 +38,8 @@ class Threat:
     sides: str = "both"
     #: Graphs: edges may become negative though none of the sample's is.
     negative_weights: bool = False
-    #: The predicted class's probability moves by no more than this; None: its staying the predicted class is enough.
+    #: The predicted class's probability moves by no more than this; None: its staying the predicted class is enough. Of a model
+    #: that gives a value, how far that may move, in its units; it must be given.
     tolerance: float | None = None
 
     def __post_init__(self) -> None:
@@ -212,19 +213,18 @@ def attack(
         threads: Tiles computed side by side; 0: one for each core. Python's models run on the calling thread.
         tile: Samples computed at once; 0: chosen by the size of a sample.
     """
-    samples = to_tensor(inputs, "inputs")
+    form = input_form(model, inputs, schema)
     choice = _core.AttackChoice()
     choice.attack, choice.explainer, choice.metric = attack, explainer, metric
     choice.threat = native_threat(threat)
     if len(choice.threat.epsilon) != 1:
         raise Error(f"epsilon: {threat.epsilon!r} are several; holdfast.audit takes them, attack takes one")
     choice.select, choice.trace, choice.random_points = select, bool(trace), bool(random_points)
-    with prepared(model, samples) as native:
+    with prepared(model, form) as native:
         question = make_question(
             native,
-            samples,
+            form,
             targets=targets,
-            schema=schema,
             baseline=baseline,
             background=background,
             seed=seed,
@@ -234,10 +234,14 @@ def attack(
         with listening() as warned:
             found = _core.attack(question, choice)
     warn(warned)
-    give = as_given(inputs)
+    give = form.give
     columns = {name: give(values) for name, values in found.columns.items()}
     return Attacked(
-        **{name: give(getattr(found, name)) for name in _ARRAYS},
+        perturbed=form.points(found.perturbed),
+        original_maps=form.maps(found.original_maps),
+        perturbed_maps=form.maps(found.perturbed_maps),
+        logits=give(found.logits),
+        perturbed_logits=give(found.perturbed_logits),
         columns=columns,
         component=found.component if any(found.component) else None,
         components=json.loads(found.components) or None,
@@ -249,6 +253,3 @@ def attack(
         metric=found.metric,
         select=found.select,
     )
-
-
-_ARRAYS = [field.name for field in fields(Attacked) if field.type == "Array"]

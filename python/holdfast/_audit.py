@@ -13,10 +13,10 @@ from typing import Any, Literal
 import torch
 
 from . import _core
-from ._arrays import Array, optional_tensor, to_tensor
+from ._arrays import Array, optional_tensor
 from ._attack import Threat, native_threat
 from ._core import Error
-from ._model import AnyModel, Model, prepared
+from ._model import AdaptedModel, AnyModel, Model, input_form, prepared
 from ._question import count, make_question
 from ._run import Run
 from ._schema import AnySchema
@@ -87,8 +87,12 @@ def audit(
         tile: Samples computed at once; 0: chosen by the size of a sample.
         progress: A bar (of tqdm, where it is installed); None: in terminals and notebooks.
     """
-    samples = to_tensor(inputs, "inputs")
     named = _named(models)
+    form = input_form(next(iter(named.values())), inputs, schema)
+    if form.function is not None and len(named) > 1:
+        raise Error(
+            "models: an audit of token ids or several inputs takes one model at a time, since each packs them its own way"
+        )
     choice = _core.AuditChoice()
     trial = _core.Trial()
     trial.explainers, trial.attacks = _calls(explainer, "explainer"), _calls(attack, "attack")
@@ -103,12 +107,11 @@ def audit(
     choice.out = os.path.join(tempfile.gettempdir(), f"holdfast_{secrets.token_hex(8)}") if out is None else os.fspath(out)
     choice.call = f"holdfast.audit({', '.join(named)})"
     with ExitStack() as stack:
-        natives = {key: stack.enter_context(prepared(model, samples)) for key, model in named.items()}
+        natives = {key: stack.enter_context(prepared(model, form)) for key, model in named.items()}
         question = make_question(
             next(iter(natives.values())),
-            samples,
+            form,
             targets=targets,
-            schema=schema,
             baseline=baseline,
             background=background,
             seed=seed,
@@ -124,6 +127,8 @@ def audit(
 
 def _named(models: Any) -> dict[str, Any]:
     if not isinstance(models, Mapping):
+        if isinstance(models, AdaptedModel):
+            return {next(iter(_named(models.model))): models}
         name = models.name if isinstance(models, Model) else getattr(models, "__name__", type(models).__name__)
         return {name: models}
     if not models:
@@ -148,6 +153,8 @@ def _content(model: Any) -> str:
     """What the weights of a module are; the logits at the samples are part of a run's identity too."""
     if isinstance(model, Model):
         return ""
+    if isinstance(model, AdaptedModel):
+        return f"{_content(model.model)} {model.output_kind} {model.output_name}".strip()
     if not isinstance(model, torch.nn.Module):
         return f"function {getattr(model, '__qualname__', type(model).__name__)}"
     digest = hashlib.sha256()

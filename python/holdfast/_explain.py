@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from . import _core
-from ._arrays import Array, as_given, to_tensor
-from ._model import AnyModel, prepared
+from ._arrays import Array
+from ._model import AnyModel, input_form, prepared
 from ._question import make_question
 from ._schema import AnySchema
+from ._session import listening, warn
 
 
 @dataclass(frozen=True)
@@ -92,25 +93,26 @@ def explain(
         tile: Samples computed at once; 0: chosen by the size of a sample.
         return_details: Gives an :class:`Explained` instead of the maps alone.
     """
-    samples = to_tensor(inputs, "inputs")
-    with prepared(model, samples) as native:
+    form = input_form(model, inputs, schema)
+    with prepared(model, form) as native:
         question = make_question(
             native,
-            samples,
+            form,
             targets=targets,
-            schema=schema,
             baseline=baseline,
             background=background,
             seed=seed,
             threads=threads,
             tile=tile,
         )
-        batch = _core.explain(question, explainer)
-    give = as_given(inputs)
+        with listening() as warned:
+            batch = _core.explain(question, explainer)
+    warn(warned)
+    give = form.give
     if not return_details:
-        return give(batch.maps)
+        return form.maps(batch.maps)
     return Explained(
-        maps=give(batch.maps),
+        maps=form.maps(batch.maps),
         log_scale=give(batch.log_scale),
         logits=give(batch.logits),
         targets=give(batch.targets),

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from . import _core
-from ._arrays import Array, as_given, optional_tensor, to_tensor
-from ._model import AnyModel, prepared
+from ._arrays import Array, optional_tensor
+from ._model import AnyModel, input_form, prepared
 from ._question import make_question
 from ._record import Record
 from ._schema import AnySchema
+from ._session import listening, warn
 
 
 class Measurement(Record):
@@ -90,27 +91,28 @@ def measure_model(
     Returns:
         One :class:`Measurement`, or a list of them in the order of ``measures``.
     """
-    samples = to_tensor(inputs, "inputs")
+    form = input_form(model, inputs, schema)
     calls = [measures] if isinstance(measures, str) else [*measures]
     choice = _core.MeasureChoice()
     choice.measures = calls
     choice.explainer = explainer
     choice.epsilon = float(epsilon)
     choice.endpoints = optional_tensor(endpoints, "endpoints")
-    with prepared(model, samples) as native:
+    with prepared(model, form) as native:
         question = make_question(
             native,
-            samples,
+            form,
             targets=targets,
-            schema=schema,
             baseline=baseline,
             background=background,
             seed=seed,
             threads=threads,
             tile=tile,
         )
-        measured = _core.measure_model(question, choice)
-    give = as_given(inputs)
+        with listening() as warned:
+            measured = _core.measure_model(question, choice)
+    warn(warned)
+    give = form.give
     results = [
         Measurement(
             json.loads(found.summary), values=give(found.values), parts={name: give(values) for name, values in found.parts}

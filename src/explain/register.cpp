@@ -11,6 +11,7 @@ namespace holdfast::explain {
   METHOD(Explainer, smooth_grad)          \
   METHOD(Explainer, gradient_shap)        \
   METHOD(Explainer, occlusion)            \
+  METHOD(Explainer, shapley)              \
   METHOD(Explainer, deep_lift)            \
   METHOD(Explainer, lrp)                  \
   METHOD(Explainer, guided_backprop)      \

@@ -106,7 +106,7 @@ bool contains(std::span<const std::int64_t> set, std::int64_t value) {
 }  // namespace
 
 bool is_drawable(const Layout& layout) {
-  return layout.kind != Layout::Kind::kVector;
+  return layout.kind == Layout::Kind::kGrid || layout.kind == Layout::Kind::kGraph;
 }
 
 Image draw_input(const Layout& layout, std::span<const double> input) {
