@@ -32,7 +32,8 @@ at::Tensor first_logits(Model& model, const at::Tensor& inputs) {
   }
   if (auto* function = dynamic_cast<PythonModel*>(&model)) return function->look_at(inputs);
   const at::NoGradGuard no_graph;
-  const at::Tensor sample = inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype()));
+  const at::Tensor sample = inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype()),
+                                                     /*non_blocking=*/false, /*copy=*/true);
   const at::Tensor logits = model.logits(sample);
   if (const std::string wrong = wrong_outputs(logits.sizes(), 1); !wrong.empty()) input_error("{} {}", model.name(), wrong);
   return logits[0];

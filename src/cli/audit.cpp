@@ -170,8 +170,8 @@ int print_plan(const AuditCommand& flags) {
   return kExitDone;
 }
 
-int run(const AuditCommand& flags, const Outcome& outcome) {
-  flags.common.apply();
+int run(AuditCommand& flags, const Outcome& outcome) {
+  flags.common.apply(flags.plan ? "" : flags.out);
   if (!flags.config.empty()) refuse_flags_beside_config(flags);
   if (flags.out.empty() && !flags.plan) usage_error("audit: --out is required (or --plan, which writes nothing)");
   if (!flags.compare.empty() && !run_is_complete(flags.compare))

@@ -19,6 +19,7 @@
 #include "holdfast/core/files.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/tensor_memory.h"
 #include "holdfast/model/derivatives.h"
 #include "holdfast/model/outputs.h"
 #include "refuse.h"
@@ -50,6 +51,7 @@ torch::jit::Module load_module(const Archive& archive, at::Device device) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
+    throw_if_out_of_memory(error);
     input_error("{} is not a TorchScript file, or is damaged: {}", archive.path(), essence(error.what()));
   }
 }
@@ -201,6 +203,7 @@ torch::jit::Module freeze(const torch::jit::Module& module, const std::string& p
   try {
     return torch::jit::freeze_module(module);
   } catch (const std::exception& error) {
+    throw_if_out_of_memory(error);
     input_error("{} cannot be frozen: {}", path, essence(error.what()));
   }
 }
@@ -358,6 +361,7 @@ at::Tensor run_script(const Script& script, const at::Tensor& inputs) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
+    throw_if_out_of_memory(error);
     refused_inputs(script.path, inputs, error.what());
   }
   return as_logits(result, script, inputs);
