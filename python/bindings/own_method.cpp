@@ -71,6 +71,7 @@ const std::map<std::string, Kind>& kinds() {
 
 SharedObject share(py::object object) {
   return {new py::object(std::move(object)), [](py::object* held) {
+            if (!Py_IsInitialized()) return;  // registries outlive the interpreter, and what it held is gone with it
             const py::gil_scoped_acquire locked;
             delete held;
           }};
