@@ -14,7 +14,7 @@ cat <<END
 What to look at, in $((SECONDS - start)) s:
   plain network    breaks: compare what it keeps with what two different inputs share
   linear           holds, because it explains every input alike
-  trained to hold  holds, and most of it is proven (certified_overlap)
+  trained to hold  holds better, and that is proven; still hardly more than two inputs share
   image network    click on its worst pictures
 
 Open the report in a browser:
