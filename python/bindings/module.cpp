@@ -12,6 +12,7 @@
 #include "holdfast/data/schema.h"
 #include "holdfast/measure/statistics.h"
 #include "holdfast/model/model.h"
+#include "holdfast/model/packing.h"
 #include "holdfast/report/html.h"
 #include "holdfast/report/text_table.h"
 #include "holdfast/version.h"
@@ -34,7 +35,8 @@ std::string catalogue_json() {
 }
 
 at::Tensor run_native(const std::shared_ptr<Model>& given, const at::Tensor& inputs) {
-  const std::shared_ptr<const Model> settled = with_logits(given, OutputKind::kAuto, inputs);
+  const bool gives_logits = dynamic_cast<PythonModel*>(given.get()) != nullptr;  // whatever its function gives
+  const std::shared_ptr<const Model> settled = gives_logits ? given : with_logits(given, OutputKind::kAuto, inputs);
   const Model& model = *settled;
   return model.logits(inputs.to(at::TensorOptions().device(model.device()).dtype(model.dtype())));
 }
@@ -50,6 +52,31 @@ std::vector<std::tuple<std::string, at::Tensor, bool>> parameters_of(const Model
 
 ModelOptions reading_of(const std::string& output_kind, const std::string& output_name) {
   return {.output_kind = parse_output_kind(output_kind), .output_name = output_name};
+}
+
+// A model of a file for inputs that are packed: the model, the samples, their schema as JSON and the names of the inputs in the
+// file's order; nothing where the file takes one array as it is.
+using Packed = std::tuple<std::shared_ptr<Model>, at::Tensor, std::string, std::vector<std::string>>;
+std::optional<Packed> load_packed(const std::string& text, at::Device device, const std::string& output_kind,
+                                  const std::string& output_name, const std::string& embedding,
+                                  const std::vector<std::tuple<std::string, at::Tensor, bool>>& inputs, const std::string& schema,
+                                  const std::vector<std::int64_t>& special_tokens) {
+  GivenInputs given{.special_tokens = special_tokens};
+  Json known = schema.empty() ? Json::object() : parse_json(schema, "schema");
+  if (known.contains("layout")) given.layout = schema_from_json({{"layout", known.at("layout")}}, "schema").layout;
+  std::vector<at::Tensor> values;
+  for (const auto& [name, value, fixed] : inputs) {
+    given.inputs.push_back({.name = name, .type = value.scalar_type(), .shape = value.sizes().slice(1).vec(), .fixed = fixed});
+    values.push_back(value.detach());
+  }
+  ModelOptions reading = reading_of(output_kind, output_name);
+  reading.embedding = embedding;
+  PackedModel loaded = load_packed_model(text, device, reading, given);
+  if (!loaded.packing) return std::nullopt;
+  known["layout"] = to_json(Schema::of(loaded.packing->layout())).at("layout");
+  std::vector<std::string> names;
+  for (const GivenInput& input : loaded.packing->inputs()) names.push_back(input.name);
+  return Packed{std::move(loaded.model), loaded.packing->pack(loaded.packing->in_order(given, values)), dump_json(known), names};
 }
 
 void bind_model(py::module_& module) {
@@ -75,6 +102,7 @@ void bind_model(py::module_& module) {
         return std::shared_ptr<Model>(load_model(text, device, reading_of(output_kind, output_name)));
       },
       py::arg("text"), py::arg("device"), py::arg("output_kind") = "auto", py::arg("output_name") = "", Unlocked());
+  module.def("load_packed_model", &load_packed, Unlocked());
   module.def(
       "python_model",
       [](py::function function, at::Device device, at::ScalarType dtype, const std::string& name, bool known_apart,

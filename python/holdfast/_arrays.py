@@ -55,3 +55,8 @@ def as_given(array: Any) -> Callable[[torch.Tensor], Any]:
     if isinstance(array, torch.Tensor):
         return lambda tensor: tensor.to(array.device)
     return lambda tensor: tensor.numpy()
+
+
+def may_be_tokens(array: torch.Tensor) -> bool:
+    """Whole numbers ``[samples, tokens]``."""
+    return array.dim() == 2 and not array.is_floating_point() and not array.is_complex() and array.dtype != torch.bool

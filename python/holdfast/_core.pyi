@@ -26,6 +26,16 @@ class Model:
     def logits(self, inputs: torch.Tensor) -> torch.Tensor: ...
 
 def load_model(text: str, device: torch.device, output_kind: str = "auto", output_name: str = "") -> Model: ...
+def load_packed_model(
+    text: str,
+    device: torch.device,
+    output_kind: str,
+    output_name: str,
+    embedding: str,
+    inputs: list[tuple[str, torch.Tensor, bool]],
+    schema: str,
+    special_tokens: list[int],
+) -> tuple[Model, torch.Tensor, str, list[str]] | None: ...
 def python_model(
     function: Callable[[torch.Tensor], torch.Tensor],
     device: torch.device,

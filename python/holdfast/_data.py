@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from . import _core
-from ._arrays import as_given, to_tensor
+from ._arrays import as_given, may_be_tokens, to_tensor
 from ._core import Error
 from ._frames import Encoding, is_frame
 from ._schema import to_native
@@ -40,12 +40,6 @@ class Given:
             return own
         return self.encoding.named(own, self.schema.map_names(own.shape[1]))
 
-    def model(self, model: Any) -> Any:
-        """The model as a function of the tensor: pipelines of scikit-learn take the rows that were given."""
-        from ._pipeline import as_model, is_pipeline
-
-        return as_model(model, self) if is_pipeline(model) else model
-
 
 def read_inputs(inputs: Any, schema: Any, what: str = "inputs") -> Given:
     """Any kind of samples."""
@@ -71,6 +65,7 @@ def _stream(source: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
         loader = torch.utils.data.DataLoader(source, batch_size=_BATCH)
     labels: list[torch.Tensor] = []
     shape: tuple[int, ...] | None = None
+    dtype = torch.float32
     count = 0
     with tempfile.NamedTemporaryFile(prefix="holdfast_", suffix=".samples", delete=False) as file:
         try:
@@ -78,16 +73,18 @@ def _stream(source: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
                 rows, classes = _parts(batch, what)
                 if shape is not None and tuple(rows.shape[1:]) != shape:
                     raise Error(f"{what}: a batch has samples of shape {list(rows.shape[1:])}, those before {list(shape)}")
+                if shape is None and may_be_tokens(rows):
+                    dtype = torch.int64
                 shape = tuple(rows.shape[1:])
                 count += len(rows)
                 if classes is not None:
                     labels.append(classes.detach().cpu().reshape(-1))
-                rows.detach().to("cpu", torch.float32).contiguous().numpy().tofile(file)
+                rows.detach().to("cpu", dtype).contiguous().numpy().tofile(file)
             if shape is None:
                 raise Error(f"{what}: there are no samples")
             file.flush()
             elements = count * int(np.prod(shape))
-            mapped = torch.from_file(file.name, shared=False, size=elements, dtype=torch.float32)
+            mapped = torch.from_file(file.name, shared=False, size=elements, dtype=dtype)
         finally:
             os.unlink(file.name)  # what is mapped stays
     if labels and sum(map(len, labels)) != count:
@@ -100,6 +97,10 @@ def _parts(batch: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
         return batch, None
     if isinstance(batch, (list, tuple)) and batch and isinstance(batch[0], torch.Tensor):
         return batch[0], batch[1] if len(batch) > 1 and isinstance(batch[1], torch.Tensor) else None
+    if isinstance(batch, Mapping):
+        raise Error(
+            f"{what}: a batch is a dict; put its inputs together: {{name: torch.cat([b[name] for b in loader]) for name in ...}}"
+        )
     raise Error(f"{what}: a batch is a {type(batch).__name__}; a tensor or (samples, labels) is expected")
 
 

@@ -21,8 +21,10 @@ def is_estimator(model: Any) -> bool:
 _METHODS = {"predict_proba": "probabilities", "decision_function": "auto", "predict": "value"}
 
 
-def estimator_function(model: Any, asked: str) -> tuple[Callable[[torch.Tensor], torch.Tensor], str]:
-    """A function of tensors that asks the estimator, and what it gives."""
+def estimator_function(
+    model: Any, asked: str, frame: Callable[[np.ndarray[Any, Any]], Any] | None = None
+) -> tuple[Callable[[torch.Tensor], torch.Tensor], str]:
+    """A function of tensors that asks the estimator, and what it gives. ``frame``: rows as the frame that it was made for."""
     if asked == "value" or not any(hasattr(model, name) for name in ("predict_proba", "decision_function")):
         method = "predict"
         if asked != "value" and not _is_regressor(model):
@@ -37,7 +39,8 @@ def estimator_function(model: Any, asked: str) -> tuple[Callable[[torch.Tensor],
     def ask(inputs: torch.Tensor) -> torch.Tensor:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were those of a data frame
-            answer = np.asarray(getattr(model, method)(inputs.detach().cpu().numpy()))
+            rows = inputs.detach().cpu().numpy()
+            answer = np.asarray(getattr(model, method)(rows if frame is None else frame(rows)))
         if answer.ndim not in (1, 2):
             raise Error(
                 f"model: {type(model).__name__}.{method} gives an array of shape {answer.shape}; one row a sample is expected"
@@ -52,7 +55,8 @@ def estimator_function(model: Any, asked: str) -> tuple[Callable[[torch.Tensor],
 
 def _is_regressor(model: Any) -> bool:
     if "sklearn" in sys.modules:
-        from sklearn.base import is_regressor
+        from sklearn.base import BaseEstimator, is_regressor
 
-        return bool(is_regressor(model))
+        if isinstance(model, BaseEstimator):
+            return bool(is_regressor(model))
     return getattr(model, "_estimator_type", None) == "regressor"

@@ -18,7 +18,8 @@ from typing import Any
 
 import torch
 
-from ._arrays import as_given, to_tensor
+from . import _core
+from ._arrays import as_given, may_be_tokens, to_tensor
 from ._core import Error
 from ._data import Given
 from ._schema import Schema, to_native
@@ -32,8 +33,8 @@ class Form:
     array: torch.Tensor
     #: What the engine is told about it.
     schema: Any
-    #: The model of that array; None: the caller's own takes it.
-    function: Callable[[torch.Tensor], Any] | None
+    #: The model of that array, a function or the engine's own; None: the caller's takes it.
+    function: Callable[[torch.Tensor], Any] | _core.Model | None
     #: Maps as the caller sees them: one value for each token, one map for each explained input.
     maps: Callable[[torch.Tensor], Any]
     #: Perturbed inputs as the caller sees them.
@@ -42,10 +43,6 @@ class Form:
     give: Callable[[torch.Tensor], Any]
     #: What was read, where it is one array: labels that came with it, and the encoding of a frame.
     given: Given | None = None
-
-    def model(self, model: Any) -> Any:
-        """The caller's model as one of the array: pipelines of scikit-learn take the rows that were given."""
-        return model if self.given is None else self.given.model(model)
 
 
 def packed_form(
@@ -56,10 +53,13 @@ def packed_form(
     embedding: str = "",
     special_tokens: Sequence[int] = (),
 ) -> Form:
-    """Several inputs. ``model`` is a module or function; what `load_model` gave takes one array."""
+    """Several inputs. ``model`` is a module, a function, or what `load_model` read from a file."""
     named = _named_inputs(inputs)
     if hasattr(model, "_native"):
-        raise Error("inputs: several are for modules and functions; a model of load_model takes one array")
+        form = _FilePacking(model, named, inputs, schema).form()
+        if form is None:
+            raise Error(f"inputs: {model.name} takes one array, not {len(named)}")
+        return form
     return _Packing(model, named, inputs, schema, embedding, special_tokens).form()
 
 
@@ -76,6 +76,10 @@ def array_form(
         packing = _Packing(model, {0: given.tensor}, given.tensor, schema, embedding, special_tokens, given.give)
         if packing.tokens is not None:
             return replace(packing.form(), given=given)
+    if may_be_tokens(given.tensor) and getattr(model, "_file", None) is not None:
+        form = _FilePacking(model, {0: given.tensor}, given.tensor, schema, given.give).form()
+        if form is not None:
+            return replace(form, given=given)
     if schema is not None:
         given = replace(given, schema=to_native(schema))
     return Form(given.tensor, given.schema, None, given.maps, given.give, given.give, given)
@@ -94,10 +98,6 @@ def _named_inputs(inputs: Mapping[str, Any] | tuple[Any, ...]) -> dict[str | int
     if not inputs:
         raise Error("inputs: the tuple is empty")
     return {place: to_tensor(value, f"inputs[{place}]") for place, value in enumerate(inputs)}
-
-
-def may_be_tokens(array: torch.Tensor) -> bool:
-    return array.dim() == 2 and not array.is_floating_point() and not array.is_complex() and array.dtype != torch.bool
 
 
 @dataclass
@@ -236,9 +236,7 @@ class _Packing:
             if self.tokens is not None:
                 return give(body.contiguous())
             parts = {name: give(value.contiguous()) for name, value in self._explained_parts(body).items()}
-            if isinstance(self.inputs, tuple):
-                return tuple(parts.get(place) for place in range(len(self.inputs)))
-            return parts if isinstance(self.inputs, Mapping) else parts[self.explained[0]]
+            return _in_form_of(self.inputs, parts)
 
         return points
 
@@ -247,6 +245,66 @@ class _Packing:
         if self.tokens is None:
             return points
         return lambda packed: give(self._split(packed)[0].abs().sum(-1))
+
+
+class _FilePacking:
+    """Inputs of a model file; the engine packs them."""
+
+    def __init__(
+        self,
+        model: Any,
+        named: dict[str | int, torch.Tensor],
+        inputs: Any,
+        schema: Any,
+        give: Callable[[torch.Tensor], Any] | None = None,
+    ) -> None:
+        if model._file is None:
+            raise Error(
+                "inputs: several, and token ids, are for a module itself or for a file, not for a copy that load_model made"
+            )
+        self.model, self.named, self.inputs = model, named, inputs
+        self.schema, self.fixed = _without_fixed(schema)
+        self.give = give
+
+    def form(self) -> Form | None:
+        given = [("" if isinstance(name, int) else name, value, name in self.fixed) for name, value in self.named.items()]
+        schema = "" if self.schema is None else json.dumps(_as_dict(self.schema))
+        packed = _core.load_packed_model(*self.model._file, given, schema, list(self.model._special_tokens))
+        if packed is None:
+            return None
+        native, array, text, names = packed
+        layout = json.loads(text)["layout"]
+        self.tokens = layout["kind"] == "tokens"
+        self.dim = 1 if layout["kind"] == "grid" else -1
+        self.width = array.shape[self.dim] - layout["context"] if "context" in layout else array.shape[self.dim]
+        ordered = list(self.named) if isinstance(self.inputs, tuple) else names if isinstance(self.inputs, Mapping) else [0]
+        self.explained = [name for name in ordered if self.named[name].is_floating_point() and name not in self.fixed]
+        give = self.give or as_given(next(iter(self.named.values())))
+        return Form(array, Schema(json.loads(text)), native, self._maps(give), self._points(give), give)
+
+    def _points(self, give: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], Any]:
+        def points(packed: torch.Tensor) -> Any:
+            body = packed.narrow(self.dim, 0, self.width)
+            if self.tokens:
+                return give(body.contiguous())
+            sizes = [self.named[name][0].numel() for name in self.explained]
+            pieces = zip(self.explained, body.flatten(1).split(sizes, 1), strict=True)
+            parts = {name: give(piece.reshape(len(body), *self.named[name].shape[1:])) for name, piece in pieces}
+            return _in_form_of(self.inputs, parts)
+
+        return points
+
+    def _maps(self, give: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], Any]:
+        if not self.tokens:
+            return self._points(give)
+        return lambda packed: give(packed.narrow(self.dim, 0, self.width).abs().sum(-1))
+
+
+def _in_form_of(inputs: Any, parts: dict[Any, Any]) -> Any:
+    """What belongs to the explained inputs as the caller gave them: the others are None in a tuple, and left out by name."""
+    if isinstance(inputs, tuple):
+        return tuple(parts.get(place) for place in range(len(inputs)))
+    return parts if isinstance(inputs, Mapping) else next(iter(parts.values()))
 
 
 class _Tokens:
@@ -330,6 +388,9 @@ def _embeddings_of(
                 module(*(first[place] for place in sorted(first)))
             else:
                 module(**first)
+    except IndexError:
+        if not found:  # else an id has no row, which is said in words of its own
+            raise
     finally:
         for hook in hooks:
             hook.remove()

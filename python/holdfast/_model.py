@@ -20,9 +20,10 @@ import torch
 from . import _core
 from ._arrays import Array, to_tensor
 from ._core import Error
-from ._data import read_inputs
+from ._data import Given, read_inputs
 from ._estimator import estimator_function, is_estimator
 from ._inputs import Form, array_form, packed_form, several_inputs
+from ._pipeline import is_network_pipeline, pipeline_model
 
 
 class Model:
@@ -33,6 +34,9 @@ class Model:
 
     def __init__(self, native: _core.Model) -> None:
         self._native = native
+        # How its file was read, for inputs that are packed; None: it has none.
+        self._file: tuple[Any, ...] | None = None
+        self._special_tokens: tuple[int, ...] = ()
         #: Of a model that was trained here: quality on the samples that were kept apart, and a record of every epoch.
         self.results: dict[str, Any] | None = None
         self.history: list[dict[str, Any]] | None = None
@@ -116,7 +120,7 @@ def as_model(
     """
     if isinstance(model, Model):
         raise Error("as_model: what load_model gave is known already; give load_model the output_kind")
-    if not callable(model) and not is_estimator(model):
+    if not callable(model) and not is_estimator(model) and not is_network_pipeline(model):
         raise Error(f"as_model: a {type(model).__name__} cannot be called; give a torch.nn.Module or a function to logits")
     if output_kind not in OUTPUT_KINDS:
         raise Error(f"output_kind: {output_kind!r} must be one of {', '.join(OUTPUT_KINDS)}")
@@ -133,6 +137,8 @@ def load_model(
     device: str | torch.device | None = None,
     output_kind: str = "auto",
     output_name: str = "",
+    embedding: str = "",
+    special_tokens: Sequence[int] = (),
 ) -> Model:
     """A model that runs without Python: tiles of samples run side by side, and layer-wise explainers see its layers.
 
@@ -154,6 +160,8 @@ def load_model(
         device: Where it computes; the CPU, or where the module is.
         output_kind: What it gives, as in :func:`as_model`. A softmax or sigmoid at its end is found and cut.
         output_name: Which output counts, of a model with several.
+        embedding: The embedding of a file that token ids go to; found when left out.
+        special_tokens: Ids that are never ranked, beside the embedding's padding.
     """
     reading = {"output_kind": output_kind, "output_name": output_name}
     if isinstance(model, torch.nn.Module):
@@ -166,7 +174,10 @@ def load_model(
         text = os.fspath(model)
     except TypeError:
         raise Error(f"load_model: a {type(model).__name__} is neither a file's path nor a torch.nn.Module") from None
-    return Model(_core.load_model(text, torch.device(device or "cpu"), **reading))
+    where = torch.device(device or "cpu")
+    loaded = Model(_core.load_model(text, where, **reading))
+    loaded._file, loaded._special_tokens = (text, where, output_kind, output_name, str(embedding)), tuple(special_tokens)
+    return loaded
 
 
 # Of the logits' size: how far the copy may be from the module.
@@ -286,15 +297,19 @@ def input_form(model: Any, inputs: Any, schema: Any) -> Form:
         adapted = _adapted(model)
         return packed_form(adapted.model, inputs, schema, embedding=adapted.embedding, special_tokens=adapted.special_tokens)
     given = read_inputs(inputs, None)  # tokens make a schema of their own from the caller's
-    adapted = _adapted(given.model(model))
+    adapted = _adapted(model, given)
     return array_form(adapted.model, given, schema, embedding=adapted.embedding, special_tokens=adapted.special_tokens)
 
 
-def _adapted(model: Any) -> AdaptedModel:
+def _adapted(model: Any, given: Given | None = None) -> AdaptedModel:
+    """The model as one of tensors; ``given`` are the rows that estimators and pipelines were made for."""
     adapted = model if isinstance(model, AdaptedModel) else AdaptedModel(model)
+    if given is not None and is_network_pipeline(adapted.model):
+        return replace(adapted, model=pipeline_model(adapted.model, given))
     if isinstance(adapted.model, (Model, torch.nn.Module)) or not is_estimator(adapted.model):
         return adapted
-    function, kind = estimator_function(adapted.model, adapted.output_kind)
+    frame = None if given is None or given.encoding is None else given.encoding.frame
+    function, kind = estimator_function(adapted.model, adapted.output_kind, frame)
     return replace(adapted, model=function, output_kind=kind)
 
 
@@ -302,9 +317,9 @@ def _adapted(model: Any) -> AdaptedModel:
 def prepared(model: Any, form: Form) -> Iterator[_core.Model]:
     """The model as the engine takes it."""
     if isinstance(model, Model):
-        yield model._native
+        yield form.function if isinstance(form.function, _core.Model) else model._native
         return
-    adapted, inputs = _adapted(form.model(model)), form.array
+    adapted, inputs = _adapted(model, form.given), form.array
     model = adapted.model
     reading = {"output_kind": adapted.output_kind, "output_name": adapted.output_name}
     if form.function is not None:

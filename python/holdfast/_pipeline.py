@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ._core import Error
-from ._estimator import is_estimator
-
 if TYPE_CHECKING:
     from ._data import Given
 
@@ -18,23 +15,25 @@ if TYPE_CHECKING:
 _TOLERANCE = 1e-5
 
 
-def is_pipeline(model: Any) -> bool:
-    return hasattr(model, "named_steps") and hasattr(model, "steps")
+def is_network_pipeline(model: Any) -> bool:
+    """It ends in a module of torch, its own or skorch's; other pipelines are estimators like any."""
+    return hasattr(model, "named_steps") and hasattr(model, "steps") and _network_of(model.steps[-1][1]) is not None
 
 
-def as_model(pipeline: Any, given: Given) -> Any:
+def _network_of(last: Any) -> torch.nn.Module | None:
+    return last if isinstance(last, torch.nn.Module) else getattr(last, "module_", None)
+
+
+def pipeline_model(pipeline: Any, given: Given) -> Any:
     """A module where the preprocessing can be differentiated, else a function that gradients do not pass.
 
     Scalers, encoders of categories and what is put together of them are affine in the rows: their matrix is read off by asking,
     and held against the preprocessing itself on all samples. Anything else is called as it is.
     """
     *before, (_, last) = pipeline.steps
-    network = last if isinstance(last, torch.nn.Module) else getattr(last, "module_", None)
+    network = _network_of(last)
+    assert network is not None
     name = "_".join(type(step).__name__ for _, step in pipeline.steps)
-    if network is None and not hasattr(last, "predict_proba"):
-        if given.encoding is None and is_estimator(pipeline):  # a regression or scores: asked as any other estimator is
-            return pipeline
-        raise Error(f"model: the pipeline ends in a {type(last).__name__}, which is no torch.nn.Module and has no predict_proba")
 
     def prepare(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         values: Any = rows if given.encoding is None else given.encoding.frame(rows)
@@ -43,10 +42,8 @@ def as_model(pipeline: Any, given: Given) -> Any:
                 values = step.transform(values)
         if hasattr(values, "toarray"):
             values = values.toarray()
-        return values if network is None else np.asarray(values, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
 
-    if network is None:
-        return _function(lambda rows: np.log(np.clip(last.predict_proba(prepare(rows)), 1e-12, 1)), name)
     affine = _affine(prepare, given)
     if affine is None:
 

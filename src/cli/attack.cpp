@@ -11,6 +11,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/core/words.h"
+#include "holdfast/data/shown.h"
 #include "holdfast/experiment/audit.h"
 #include "holdfast/experiment/cell_facts.h"
 #include "holdfast/experiment/grid.h"
@@ -80,11 +81,15 @@ bool shape_tells(const Layout& layout) {
 // result.json last: it says that the others are there.
 void write_files(const std::string& folder, const Schema& schema, const CellResult& result, const Json& json) {
   std::filesystem::remove(folder + "/schema.json");
+  const Layout& layout = schema.layout;
   const Schema& of_maps = schema.of_maps(result.original_maps.flatten(1).size(1));
-  if (!shape_tells(schema.layout) || &of_maps != &schema) write_json(folder + "/schema.json", to_json(of_maps));
-  write_tensor(folder + "/perturbed.npy", result.perturbed);
-  write_tensor(folder + "/original_attributions.npy", scaled_maps(result.original_maps, result.original_scale));
-  write_tensor(folder + "/perturbed_attributions.npy", scaled_maps(result.perturbed_maps, result.perturbed_scale));
+  if (!shape_tells(shown_layout(layout)) || &of_maps != &schema)
+    write_json(folder + "/schema.json", to_json(&of_maps == &schema ? shown_schema(schema) : of_maps));
+  write_tensor(folder + "/perturbed.npy", without_context(result.perturbed, layout));
+  write_tensor(folder + "/original_attributions.npy",
+               shown_maps(scaled_maps(result.original_maps, result.original_scale), layout));
+  write_tensor(folder + "/perturbed_attributions.npy",
+               shown_maps(scaled_maps(result.perturbed_maps, result.perturbed_scale), layout));
   write_json(folder + "/result.json", json);
 }
 

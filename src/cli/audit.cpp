@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "common.h"
+#include "given_inputs.h"
 #include "holdfast/core/clock.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
@@ -79,6 +80,8 @@ AuditPlan plan_from_flags(const AuditCommand& flags) {
   check_samples(data.name, data.samples, data.trial);
   Json facts{{"model", flags.subject.model}};
   facts.update(output_facts(*subject.model, flags.subject.reading()));
+  if (needs_packing(flags.subject) && subject.samples.layout().context > 0)
+    facts["inputs"] = to_json(read_given_inputs(flags.subject, true).given);
   if (const auto parameters = subject.model->parameter_count()) facts["parameters"] = *parameters;
   AuditPlan plan{.title = flags.title, .seed = static_cast<std::uint64_t>(flags.common.seed), .tiles = flags.common.tiles()};
   plan.data.push_back(std::move(data));

@@ -1,5 +1,7 @@
 #include "common.h"
 
+#include "given_inputs.h"
+
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -145,7 +147,16 @@ void SubjectFlags::add_to(CLI::App& command, bool required) {
       ->capture_default_str();
   command.add_option("--output-name", output_name,
                      "Which output counts, of a file with several; default: logits, else the first");
-  command.add_option("--inputs", inputs, "Samples, .npy [B, ...]")->required(required);
+  command.add_option("--embedding", embedding, "The embedding that reads token ids; default: the only one that does");
+  command
+      .add_option("--inputs", all_inputs,
+                  "Samples, .npy [B, ...], or token ids, whole numbers [B, tokens]; NAME=FILE.npy, repeated, for several inputs")
+      ->allow_extra_args(false)
+      ->expected(1, 1000)
+      ->each([this](const std::string& text) {
+        if (inputs.empty()) inputs = file_of_input(text);
+      })
+      ->required(required);
   command.add_option("--targets", targets, "Classes to explain, .npy [B]; default: the predicted ones");
   command.add_option("--schema", schema,
                      "JSON: layout, features (names, ranges, frozen), one-hot groups of the inputs; docs/data.md");
@@ -155,19 +166,30 @@ void SubjectFlags::add_to(CLI::App& command, bool required) {
 }
 
 std::vector<std::string> SubjectFlags::files() const {
-  return {model_file(model), inputs, targets, labels, schema, baseline, background};
+  std::vector<std::string> files{model_file(model), targets, labels, schema, baseline, background};
+  for (const std::string& text : all_inputs) files.push_back(file_of_input(text));
+  return files;
 }
 
 Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_non_finite) {
-  Samples samples{.inputs = read_inputs(flags.inputs, {.allow_non_finite = allow_non_finite})};
-  if (samples.inputs.dim() < 2) {
-    input_error("{}: has shape {}; samples [B, ...] are expected", flags.inputs, to_string(samples.inputs.sizes().vec()));
+  ReadInputs read;
+  if (needs_packing(flags)) read = read_given_inputs(flags, allow_non_finite);
+  PackedModel loaded = load_packed_model(flags.model, device, flags.reading(), read.given);
+  Samples samples;
+  if (loaded.packing) {
+    if (!flags.baseline.empty() || !flags.background.empty())
+      usage_error("--{} is not taken beside token ids or several inputs", flags.baseline.empty() ? "background" : "baseline");
+    samples.inputs = loaded.packing->pack(loaded.packing->in_order(read.given, read.values));
+    samples.schema = share_schema(packed_schema(flags, loaded.packing->layout()));
+  } else {
+    samples.inputs = read_inputs(flags.inputs, {.allow_non_finite = allow_non_finite});
+    if (samples.inputs.dim() < 2)
+      input_error("{}: has shape {}; samples [B, ...] are expected", flags.inputs, to_string(samples.inputs.sizes().vec()));
+    check_sample_shape(*loaded.model, samples.inputs, flags.inputs);
   }
-  std::shared_ptr<const Model> model = load_model(flags.model, device, flags.reading());
-  check_sample_shape(*model, samples.inputs, flags.inputs);
-  model = with_logits(std::move(model), flags.reading().output_kind, samples.inputs);
+  const std::shared_ptr<const Model> model = with_logits(std::move(loaded.model), flags.reading().output_kind, samples.inputs);
   const std::int64_t classes = count_classes(*model, samples.inputs);
-  samples.schema = share_schema(schema_for(flags, *model, samples.inputs));
+  if (!loaded.packing) samples.schema = share_schema(schema_for(flags, *model, samples.inputs));
   warn_of_byte_images(samples.inputs, *samples.schema, flags.inputs);
   if (!flags.targets.empty()) samples.targets = read_labels(flags.targets, samples.count(), classes);
   if (!flags.labels.empty() && model->output_kind() == OutputKind::kValue)
@@ -216,9 +238,9 @@ Trial AttackFlags::trial() const {
 }
 
 std::vector<std::string> study_flags() {
-  std::vector<std::string> flags{"--model",      "--inputs",      "--targets",     "--schema", "--baseline",
-                                 "--background", "--output-kind", "--output-name", "--labels", "--explainer",
-                                 "--attack",     "--metric",      "--select"};
+  std::vector<std::string> flags{"--model",      "--inputs",      "--targets",     "--schema",    "--baseline",
+                                 "--background", "--output-kind", "--output-name", "--embedding", "--labels",
+                                 "--explainer",  "--attack",      "--metric",      "--select"};
   for_each_option([&](const char* name, auto, const char*) { flags.push_back(flag_of(name)); });
   return flags;
 }

@@ -41,11 +41,14 @@ struct CommonFlags {
 // --model, --inputs, --targets, --schema, --baseline, --background: the files that explain, attack, measure and audit look at.
 struct SubjectFlags {
   std::string model, inputs, targets, labels, schema, baseline, background;
-  std::string output_kind = "auto", output_name;
+  std::string output_kind = "auto", output_name, embedding;
+  std::vector<std::string> all_inputs;  // FILE or NAME=FILE each; `inputs` is the first file
 
   void add_to(CLI::App& command, bool required);
   // How the model file is to be read.
-  ModelOptions reading() const { return {.output_kind = parse_output_kind(output_kind), .output_name = output_name}; }
+  ModelOptions reading() const {
+    return {.output_kind = parse_output_kind(output_kind), .output_name = output_name, .embedding = embedding};
+  }
   // Every file that was named, for a run's identity.
   std::vector<std::string> files() const;
 };

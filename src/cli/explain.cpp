@@ -10,6 +10,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/core/words.h"
+#include "holdfast/data/shown.h"
 #include "holdfast/report/pictures.h"
 
 namespace holdfast::cli {
@@ -87,7 +88,7 @@ void run(ExplainCommand& flags) {
     batch = explain_all(*explainer, task, flags.common.tiles(), &progress);
   }
   const at::Tensor maps = scaled_maps(batch.maps, batch.log_scale);
-  write_tensor(flags.out, maps);
+  write_tensor(flags.out, shown_maps(maps, subject.samples.layout()));
   const Json result = result_json(flags, *explainer, batch);
   log_result(result);
   if (!flags.png.empty()) write_pictures(flags, subject.samples, maps);
@@ -103,7 +104,7 @@ void add_explain(CLI::App& app, Outcome&) {
                                   "--explainer saliency --out runs/maps.npy");
   flags->subject.add_to(*command, true);
   command->add_option("--explainer", flags->explainer, "Explainer; `holdfast list explainers`")->capture_default_str();
-  command->add_option("--out", flags->out, "Maps, .npy of the inputs' shape")->required();
+  command->add_option("--out", flags->out, "Maps, .npy of the inputs' shape; of token ids one value for each token")->required();
   command->add_option("--png", flags->png, "Folder for pictures: heat maps of images, bar charts of tables");
   command->add_option("--png-count", flags->png_count, "How many samples to draw")
       ->check(CLI::PositiveNumber)

@@ -20,6 +20,8 @@ Json identity_of(const SubjectFlags& subject, const Trial& trial, const CommonFl
               {"select", to_string(trial.select)},
               {"seed", common.seed}};
   if (subject.output_kind != "auto") config["output_kind"] = subject.output_kind;
+  if (!subject.embedding.empty()) config["embedding"] = subject.embedding;
+  if (subject.all_inputs.size() > 1) config["inputs"] = subject.all_inputs;
   if (!subject.output_name.empty()) config["output_name"] = subject.output_name;
   config.update(more);
   Json identity{{"config", config}};

@@ -214,7 +214,7 @@ void TileStore::save(std::int64_t tile, const CellResult& result) const {
 
 void check_cell(const Attack& attack, const AttackTask& task) {
   task.explainer.check(task.model);
-  check_samples_apart(task.model, task.samples.inputs);
+  check_samples_apart(task.model, task.samples);
   task.metric.check(task.map_schema());
   AttackTask checked = task;
   checked.samples = with_any_targets(task.samples);

@@ -31,7 +31,7 @@ void check_first(const ExplainTask& task, const at::Tensor& known, const Explain
       inputs_for(task.samples.inputs, {.begin = 0, .end = std::min<std::int64_t>(tile.size(), 3)}, task.model);
   const at::Tensor alone = to_cpu(known.defined() ? known : task.model.logits(batch.slice(0, 0, 1))[0]);
   check_same_logits(task.model, alone, part.logits[0]);
-  check_among_extremes(task.model, batch, alone);
+  check_among_extremes(task.model, batch, task.samples.layout(), alone);
 }
 
 constexpr std::array kFields{&ExplainedBatch::maps,    &ExplainedBatch::log_scale, &ExplainedBatch::logits,

@@ -47,7 +47,7 @@ void check_measure(const Measure& measure, const MeasureTask& task) {
   MeasureTask checked = task;
   checked.samples = with_any_targets(task.samples);
   measure.check(checked);
-  check_samples_apart(task.model, task.samples.inputs);
+  check_samples_apart(task.model, task.samples);
 }
 
 Measurement measure_all(const Measure& measure, const MeasureTask& task, const TileOptions& tiles, Progress* progress) {

@@ -49,7 +49,7 @@ at::Tensor rows(const at::Tensor& tensor, const Tile& tile) {
 }
 
 at::Tensor inputs_for(const at::Tensor& inputs, const Tile& tile, const Model& model) {
-  return rows(inputs, tile).to(numbers_of(model), /*non_blocking=*/false, /*copy=*/true).contiguous();
+  return rows(inputs, tile).to(numbers_of(model), /*non_blocking=*/false, /*copy=*/is_large(inputs.nbytes())).contiguous();
 }
 
 Samples prepared(Samples samples, const Model& model) {
@@ -115,16 +115,16 @@ void check_tile_apart(const Model& model, const at::Tensor& inputs, std::int64_t
     check_same_logits(model, model.logits(batch.slice(0, i, i + 1))[0], together[i]);
 }
 
-void check_samples_apart(const Model& model, const at::Tensor& inputs) {
+void check_samples_apart(const Model& model, const Samples& samples) {
   const at::NoGradGuard no_grad;
-  const std::int64_t samples = std::min<std::int64_t>(inputs.size(0), 3);
-  const at::Tensor batch = inputs_for(inputs, {.begin = 0, .end = samples}, model);
+  const std::int64_t count = std::min<std::int64_t>(samples.count(), 3);
+  const at::Tensor batch = inputs_for(samples.inputs, {.begin = 0, .end = count}, model);
   const at::Tensor together = model.logits(batch);
-  for (std::int64_t i = 0; i < samples; ++i) check_same_logits(model, model.logits(batch.slice(0, i, i + 1))[0], together[i]);
-  check_among_extremes(model, batch, together[0]);
+  for (std::int64_t i = 0; i < count; ++i) check_same_logits(model, model.logits(batch.slice(0, i, i + 1))[0], together[i]);
+  check_among_extremes(model, batch, samples.layout(), together[0]);
 }
 
-void check_among_extremes(const Model& model, const at::Tensor& batch, const at::Tensor& logits) {
+void check_among_extremes(const Model& model, const at::Tensor& batch, const Layout& layout, const at::Tensor& logits) {
   constexpr std::int64_t kOthers = 3;
   if (model.network() != nullptr || model.capabilities().known_apart) return;
   const at::NoGradGuard no_grad;
@@ -132,7 +132,8 @@ void check_among_extremes(const Model& model, const at::Tensor& batch, const at:
   std::vector<std::int64_t> shape = first.sizes().vec();
   shape[0] = kOthers;
   for (const at::Tensor& extreme : {batch.min(), batch.max()}) {
-    check_same_logits(model, logits, model.logits(at::cat({first, extreme.expand(shape)}))[0]);
+    const at::Tensor others = with_context_of(first, extreme.expand(shape), layout);
+    check_same_logits(model, logits, model.logits(at::cat({first, others}))[0]);
   }
 }
 

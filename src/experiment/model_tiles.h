@@ -27,7 +27,7 @@ void run_tiles(const Model& model, std::int64_t samples, std::int64_t size, int 
                const Keep& keep);
 
 at::Tensor rows(const at::Tensor& tensor, const Tile& tile);
-// On the model's device, in its precision; a copy, because models may write to what they are given.
+// On the model's device, in its precision. Of a large tensor, which may lie in a file, a copy.
 at::Tensor inputs_for(const at::Tensor& inputs, const Tile& tile, const Model& model);
 // Baseline and background on the model's device and in its precision: done once, before samples are cut into tiles.
 Samples prepared(Samples samples, const Model& model);
@@ -44,13 +44,13 @@ at::Tensor to_cpu(const at::Tensor& tensor);
 void check_maps(const at::Tensor& maps, const std::string& explainer, const std::string& model);
 
 // What a sample gets must not depend on the samples beside it, or results would depend on the tile. Throws kInput.
-void check_samples_apart(const Model& model, const at::Tensor& inputs);
+void check_samples_apart(const Model& model, const Samples& samples);
 // As above for a model that might mix large batches only: the first and the last of so many samples by themselves, and together.
 void check_tile_apart(const Model& model, const at::Tensor& inputs, std::int64_t samples);
 // A model that branches on its whole batch treats samples that are alike in the same way: this puts the first of `batch`, whose
-// logits are given, among rows that hold nothing but the batch's smallest and largest value. A Network does to each sample what
-// it does to one; others are tried, unless they were before (Capabilities::known_apart).
-void check_among_extremes(const Model& model, const at::Tensor& batch, const at::Tensor& logits);
+// logits are given, among rows that hold nothing but the batch's smallest and largest value, and the first one's context. A
+// Network does to each sample what it does to one; others are tried, unless they were before (Capabilities::known_apart).
+void check_among_extremes(const Model& model, const at::Tensor& batch, const Layout& layout, const at::Tensor& logits);
 // Compares logits that are there already: a sample's own, [classes], by itself and among others.
 void check_same_logits(const Model& model, const at::Tensor& alone, const at::Tensor& among_others);
 

@@ -94,34 +94,34 @@ void require_logits(const std::string& text, const ModelOptions& options) {
     usage_error("{}: an architecture gives logits, not a {}", text, output_kind_name(options.output_kind));
 }
 
-std::unique_ptr<Model> load_file(const std::string& path, at::Device device, const ModelOptions& options) {
+PackedModel load_file(const std::string& path, at::Device device, const ModelOptions& options, const GivenInputs& given) {
   const Bytes bytes = read_bytes(path);
   switch (find_file_kind(bytes, path)) {
     case FileKind::kSafetensors:
       require_logits(path, options);
-      return load_weights(std::nullopt, path, device);
+      return {load_weights(std::nullopt, path, device), {}};
     case FileKind::kExported:
-      return load_program(exported::read_program(bytes, path), device, options);
+      return load_program(exported::read_program(bytes, path), device, options, given);
     case FileKind::kOnnx:
-      return load_program(onnx::read_program(bytes, path), device, options);
+      return load_program(onnx::read_program(bytes, path), device, options, given);
     case FileKind::kTorchScript:
       break;
   }
-  return load_torchscript(path, device, options);
+  return load_torchscript(path, device, options, given);
 }
 
-std::unique_ptr<Model> load(const std::string& text, at::Device device, const ModelOptions& options) {
+PackedModel load(const std::string& text, at::Device device, const ModelOptions& options, const GivenInputs& given) {
   if (folder_exists(text)) {
     input_error("cannot read {}: it is a folder{}", text,
                 file_exists(text + "/saved_model.pb") ? " with a TensorFlow model; convert it to ONNX (tf2onnx)" : "");
   }
-  if (file_exists(text)) return load_file(text, device, options);
+  if (file_exists(text)) return load_file(text, device, options, given);
   const std::size_t colon = colon_of(text);
   if (colon != std::string::npos) {
     const std::string weights = text.substr(colon + 1);
     require_logits(text, options);
     if (weights.empty()) usage_error("'{}': write a file of weights or 'pretrained' after the colon", text);
-    return load_architecture(parse_method_call(text.substr(0, colon)), weights, device);
+    return {load_architecture(parse_method_call(text.substr(0, colon)), weights, device), {}};
   }
   const std::string name = text.substr(0, text.find('('));
   if (architectures().contains(name)) {
@@ -149,9 +149,15 @@ std::string model_file(const std::string& text) {
 }
 
 std::unique_ptr<Model> load_model(const std::string& text, at::Device device, const ModelOptions& options) {
-  auto model = load(text, device, options);
-  model->set_name(text);
-  return model;
+  return load_packed_model(text, device, options, {}).model;
+}
+
+PackedModel load_packed_model(const std::string& text, at::Device device, const ModelOptions& options, const GivenInputs& given) {
+  PackedModel loaded = load(text, device, options, given);
+  if (given.inputs.size() > 1 && !loaded.packing)
+    input_error("{}: an architecture takes one array, not {}", text, given.inputs.size());
+  loaded.model->set_name(text);
+  return loaded;
 }
 
 }  // namespace holdfast::model

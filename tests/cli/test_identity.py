@@ -135,17 +135,23 @@ def test_verify_recomputes_the_worst_samples(holdfast, table, tmp_path):
     assert "4 samples of 1 row" in holdfast("verify", "run").stdout
 
 
+def forge(path, array):
+    """Writes an array of a run, and its digest into the manifest."""
+    manifest, before = path.parents[2] / "manifest.json", hashlib.sha256(path.read_bytes()).hexdigest()
+    np.save(path, array)
+    manifest.write_text(manifest.read_text().replace(before, hashlib.sha256(path.read_bytes()).hexdigest()))
+
+
 def test_verify_finds_other_weights_and_other_inputs(holdfast, table, tmp_path):
     holdfast("audit", "audit.toml", "--out", "run")
-    path, manifest = tmp_path / "run" / "arrays" / "0000" / "perturbed.npy", tmp_path / "run" / "manifest.json"
-    perturbed, digests = np.load(path), manifest.read_text()
-    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    path = tmp_path / "run" / "arrays" / "0000" / "perturbed.npy"
+    perturbed = np.load(path)
     np.save(path, perturbed + 1)
     holdfast.fails("verify", "run", saying=["perturbed.npy", "changed after the run"])
-    manifest.write_text(digests.replace(before, hashlib.sha256(path.read_bytes()).hexdigest()))  # a forger's next step
-    holdfast.fails("verify", "run", saying=["random(samples=5)", "moved by", "epsilon is 0.3"])
     np.save(path, perturbed)
-    manifest.write_text(digests)
+    forge(path, perturbed + 1)
+    holdfast.fails("verify", "run", saying=["random(samples=5)", "moved by", "epsilon is 0.3"])
+    forge(path, perturbed)
     holdfast("verify", "run")
     holdfast("train", "train.toml", "--seed", "9", "--out", "other")
     other = (tmp_path / "other" / "model.safetensors").read_bytes()
@@ -158,9 +164,9 @@ def test_verify_reads_every_option_of_the_threat(holdfast, table, tmp_path):
     holdfast("audit", "audit.toml", *(word for option in options for word in ("--set", option)), "--out", "run")
     holdfast("verify", "run")
     arrays = tmp_path / "run" / "arrays" / "0000"
-    np.save(arrays / "perturbed.npy", np.load(arrays / "inputs.npy") + np.float32(1e-3))
+    forge(arrays / "perturbed.npy", np.load(arrays / "inputs.npy") + np.float32(1e-3))
     holdfast.fails("verify", "run", saying=["probability moved by", "the tolerance is 1e-06"])
-    np.save(arrays / "perturbed.npy", np.load(arrays / "inputs.npy") + np.float32(1))
+    forge(arrays / "perturbed.npy", np.load(arrays / "inputs.npy") + np.float32(1))
     holdfast.fails("verify", "run", saying=["moved by", "in linf, epsilon is 0.3"])
 
 
@@ -216,7 +222,7 @@ def test_verify_knows_the_whole_threat(holdfast, subject, tmp_path):
     place = np.unravel_index(clean.argmax(), clean.shape)
     perturbed[place[0]] = clean[place[0]]
     perturbed[place] = 1.02
-    np.save(path, perturbed)
+    forge(path, perturbed)
     holdfast.fails("verify", "run", saying=["run: mlp:model.safetensors", "outside the box"])
 
 

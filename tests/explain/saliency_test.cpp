@@ -202,11 +202,12 @@ TEST(Saliency, OfALinearLogitCannotBeAttacked) {
   EXPECT_EQ(here->pullback(at::ones({3, 4})).abs().max().item<float>(), 0);
 }
 
-TEST(Saliency, NeedsTwoClassesForAProbability) {
-  const auto model = linear_model(normal_tensor({1, 4}, 17), at::zeros({1}));
+TEST(Saliency, OfAModelWithOneOutputExplainsItsValue) {
+  const at::Tensor weight = normal_tensor({1, 4}, 17);
+  const auto model = linear_model(weight, at::zeros({1}));
   const ExplainTask task = task_for(*model, normal_tensor({3, 4}, 18));
-  EXPECT_ERROR(explainers().make("saliency")->attribute(task), kUsage, "explain target=logit");
-  EXPECT_NO_THROW(explainers().make("saliency(target=logit)")->attribute(task));
+  for (const char* call : {"saliency", "saliency(target=logit)"})
+    expect_close(multiplied_out(explainers().make(call)->attribute(task)), weight.abs().expand({3, 4}), 1e-6);
 }
 
 class OneHotTest : public testing::Test {

@@ -17,7 +17,7 @@ inline std::string torchscript_file(const std::string& name) {
 }
 
 inline std::unique_ptr<Model> load_script(const std::string& name) {
-  return load_torchscript(torchscript_file(name + ".pt"), at::kCPU);
+  return load_torchscript(torchscript_file(name + ".pt"), at::kCPU).model;
 }
 
 // "inputs", "logits" or "gradients" as Python computed them.

@@ -96,17 +96,25 @@ def make(name):
 
 
 def save(module, inputs, path):
-    """The module in the form that the file's name says."""
+    """The module in the form that the file's name says. ``inputs``: one tensor, or several by name."""
+    named = inputs if isinstance(inputs, dict) else {"x": inputs}
+    values = tuple(named.values())
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         if path.suffix == ".pt":
-            torch.jit.trace(module, inputs, check_trace=False).save(str(path))
+            torch.jit.trace(module, values, check_trace=False).save(str(path))
         elif path.suffix == ".pt2":
-            dynamic = ({0: torch.export.Dim.AUTO},)
-            torch.export.save(torch.export.export(module, (inputs,), dynamic_shapes=dynamic), path)
+            dynamic = tuple({0: torch.export.Dim.AUTO} for _ in values)
+            torch.export.save(torch.export.export(module, values, dynamic_shapes=dynamic), path)
         else:
             torch.backends.mha.set_fastpath_enabled(False)  # ONNX has no operator for it
-            axes = {"x": {0: "batch"}}
-            torch.onnx.export(module, (inputs,), str(path), dynamo=False, input_names=["x"], dynamic_axes=axes, opset_version=17)
+            axes = {name: {0: "batch"} for name in named}
+            names = list(named)
+            torch.onnx.export(module, values, str(path), dynamo=False, input_names=names, dynamic_axes=axes, opset_version=17)
             torch.backends.mha.set_fastpath_enabled(True)
     return path
+
+
+def save_files(module, named, folder, endings=(".pt2", ".pt", ".onnx")):
+    """Files of a module with named inputs, by ending."""
+    return {ending: save(module, named, folder / f"model{ending}") for ending in endings}

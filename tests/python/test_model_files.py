@@ -225,7 +225,7 @@ def test_the_command_line_reads_and_describes_them(files, tmp_path):
     expected = holdfast.explain(module, inputs)
     for path in paths:
         said = subprocess.run([BINARY, "describe", path], capture_output=True, text=True, check=True).stdout
-        for part in ("Input: x", "Output: 3 numbers", "parameters", "taken as logits", "Layers seen"):
+        for part in ("Input: x", "Output: 3 numbers", "parameters", "taken as a logit for each class", "Layers seen"):
             assert part in said, said
         arguments = ["--model", path, "--inputs", tmp_path / "x.npy", "--explainer", "saliency", "--out", tmp_path / "a.npy"]
         subprocess.run([BINARY, "explain", *arguments], capture_output=True, check=True)

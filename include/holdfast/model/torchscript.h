@@ -16,12 +16,13 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/stages.h"
-#include "holdfast/model/model.h"
+#include "holdfast/model/packing.h"
 
 namespace holdfast::model {
 
-// Throws kInput in one sentence: a missing, truncated or foreign file, a module that takes anything but one tensor,
+// Throws kInput in one sentence: a missing, truncated or foreign file, a module that takes anything but tensors,
 // NaN or infinity in its weights (named).
-std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device device, const ModelOptions& options = {});
+PackedModel load_torchscript(const std::string& path, at::Device device, const ModelOptions& options = {},
+                             const GivenInputs& given = {});
 
 }  // namespace holdfast::model

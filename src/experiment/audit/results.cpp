@@ -97,6 +97,7 @@ Json output_facts(const Model& model, const ModelOptions& reading) {
   if (model.output_kind() != OutputKind::kLogits) facts["output"] = output_kind_name(model.output_kind());
   if (reading.output_kind != OutputKind::kAuto) facts["output_kind"] = output_kind_name(reading.output_kind);
   if (!reading.output_name.empty()) facts["output_name"] = reading.output_name;
+  if (!reading.embedding.empty()) facts["embedding"] = reading.embedding;
   return facts;
 }
 

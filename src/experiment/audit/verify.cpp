@@ -15,6 +15,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/grid.h"
 #include "holdfast/experiment/run_folder.h"
+#include "holdfast/model/packing.h"
 
 namespace holdfast::experiment {
 namespace {
@@ -67,9 +68,13 @@ std::shared_ptr<const Model> model_of(const std::string& folder, const Json& mod
   const std::string text = model.at("model"),
                     own = folder + "/models/" + model.at("name").get<std::string>() + "/model.safetensors";
   const ModelOptions reading{.output_kind = parse_output_kind(model.value("output_kind", "auto")),
-                             .output_name = model.value("output_name", "")};
-  return with_logits(load_model(file_exists(own) ? parse_method_call(text).name + ":" + own : text, device, reading),
-                     parse_output_kind(model.value("output", "logits")), inputs);
+                             .output_name = model.value("output_name", ""),
+                             .embedding = model.value("embedding", "")};
+  const GivenInputs given =
+      model.contains("inputs") ? given_inputs_from_json(model.at("inputs"), folder + "/results.json") : GivenInputs{};
+  PackedModel loaded =
+      load_packed_model(file_exists(own) ? parse_method_call(text).name + ":" + own : text, device, reading, given);
+  return with_logits(std::move(loaded.model), parse_output_kind(model.value("output", "logits")), inputs);
 }
 
 // How a value of a row's threat is written behind its flag.

@@ -245,6 +245,7 @@ class Translator {
   void gather();
   void shape();
   void expand();
+  void range();
   void constant_of_shape();
   void constant_node();
   void cast();
@@ -664,6 +665,21 @@ void Translator::expand() {
   give(call("aten::expand", {tensor(0), {items}}));
 }
 
+// Numbers from a start up to a limit, which is a size.
+void Translator::range() {
+  Items ends;
+  for (const std::size_t input : {0U, 1U, 2U}) {
+    const auto number = sizes(input);
+    if (!number || items_of(*number).size() != 1) refuse("counts to a number that is no size");
+    ends.push_back(number->items[0]);
+  }
+  give(call("aten::arange", {{"start", ends[0]},
+                             {"end", ends[1]},
+                             {"step", ends[2]},
+                             {"dtype", {ElementType::kInt64}},
+                             {"device", {OwnDevice{}}}}));
+}
+
 void Translator::constant_of_shape() {
   const auto wanted = sizes(0);
   if (!wanted) refuse("has a shape that is computed from values");
@@ -872,6 +888,7 @@ const std::unordered_map<std::string, Translator::Operator>& Translator::operato
       {"Gather", [](T& t) { t.gather(); }},
       {"Shape", [](T& t) { t.shape(); }},
       {"Expand", [](T& t) { t.expand(); }},
+      {"Range", [](T& t) { t.range(); }},
       {"ConstantOfShape", [](T& t) { t.constant_of_shape(); }},
       {"Constant", [](T& t) { t.constant_node(); }},
       {"Cast", [](T& t) { t.cast(); }},
@@ -970,7 +987,7 @@ std::optional<std::int64_t> Translator::rank_after() const {
   if (type == "Unsqueeze") return changed(static_cast<std::int64_t>(needed(1, "axes").size()));
   if (type == "Squeeze") return changed(-static_cast<std::int64_t>(needed(1, "axes").size()));
   if (type == "Gather") return rank(1) ? changed(*rank(1) - 1) : std::nullopt;
-  if (type == "Shape") return 1;
+  if (type == "Shape" || type == "Range") return 1;
   if (type.starts_with("Reduce")) {
     const auto axes = known(1, "axes");
     if (integer("keepdims", 1) != 0) return rank(0);

@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/ranges.h>
+
 #include "../network/describe.h"
 #include "../program/load.h"
 #include "holdfast/core/error.h"
@@ -24,6 +26,7 @@ using torchscript::Script;
 
 // A sample's layout when the file tells its shape and the shape what it is; pairs and the like need a schema.
 std::optional<Layout> layout_of(const Script& script) {
+  if (script.packing) return script.packing->layout();
   if (!script.traced_shape || script.traced_shape->size() > 3) return std::nullopt;
   const Layout layout = Layout::guess(*script.traced_shape);
   return layout.sample_shape() == *script.traced_shape ? std::optional(layout) : std::nullopt;
@@ -45,7 +48,10 @@ std::string described_notes(const Script& script) {
 // What it takes and gives, where a sample's shape is known, or what its outputs lack.
 std::string described_ends(const Model& model, const Script& script,
                            const std::optional<std::vector<std::int64_t>>& sample_shape) {
-  const std::string input = script.graph()->inputs().at(1)->debugName();
+  const std::string input = fmt::format("{}", fmt::join(torchscript::described_inputs(script), ", "));
+  if (script.lacks_inputs) return fmt::format(" Inputs: {}. Give each of them: --inputs NAME=FILE.npy.", input);
+  if (!script.packing && torchscript::reads_tokens(script))
+    return fmt::format(" Input: {}. Tokens are explained and attacked at their embeddings.", input);
   if (!sample_shape) return fmt::format(" Input: {}, samples of a shape that the file does not tell.", input);
   std::vector<std::int64_t> shape = *sample_shape;
   shape.insert(shape.begin(), 1);
@@ -189,8 +195,6 @@ class OpaqueScript final : public Model {
   Capabilities capabilities_;
 };
 
-}  // namespace
-
 std::unique_ptr<Model> make_model(Script script) {
   const TileThread alone;  // the trials are small: threads would spend their time waiting for each other
   const std::string path = script.path;
@@ -208,12 +212,19 @@ std::unique_ptr<Model> make_model(Script script) {
   return model;
 }
 
-std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device device, const ModelOptions& options) {
-  return make_model(torchscript::read_script(torchscript::Archive::open(path), device, options));
+PackedModel make_packed(Script script) {
+  std::optional<InputPacking> packing = script.packing;
+  return {make_model(std::move(script)), std::move(packing)};
 }
 
-std::unique_ptr<Model> load_program(program::Program program, at::Device device, const ModelOptions& options) {
-  return make_model(torchscript::make_script(std::move(program), device, options));
+}  // namespace
+
+PackedModel load_torchscript(const std::string& path, at::Device device, const ModelOptions& options, const GivenInputs& given) {
+  return make_packed(torchscript::read_script(torchscript::Archive::open(path), device, options, given));
+}
+
+PackedModel load_program(program::Program program, at::Device device, const ModelOptions& options, const GivenInputs& given) {
+  return make_packed(torchscript::make_script(std::move(program), device, options, given));
 }
 
 }  // namespace holdfast::model

@@ -91,14 +91,11 @@ void refuse_other_signatures(const torch::jit::Module& module, const std::string
   const auto method = module.find_method("forward");
   if (!method) input_error("{} has no method 'forward'", path);
   const auto& arguments = method->function().getSchema().arguments();
-  std::size_t needed = 0;
-  for (std::size_t i = 1; i < arguments.size(); ++i) needed += arguments[i].default_value() ? 0 : 1;
-  if (arguments.size() < 2 || needed > 1) {
-    input_error("{} takes {} inputs; a model here takes one tensor and gives its logits", path, arguments.size() - 1);
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    if (!arguments[i].default_value() && arguments[i].type()->kind() != c10::TypeKind::TensorType)
+      input_error("{}: its input {} is a {}; inputs here are tensors", path, arguments[i].name(), arguments[i].type()->str());
   }
-  if (arguments[1].type()->kind() != c10::TypeKind::TensorType) {
-    input_error("{} takes a {}; a model here takes one tensor and gives its logits", path, arguments[1].type()->str());
-  }
+  if (arguments.size() < 2) input_error("{} takes no tensor; a model here takes one and gives its logits", path);
   const auto& results = method->function().getSchema().returns();
   if (results.size() == 1 && never_a_tensor(*results[0].type())) {
     input_error("{} gives a {}; a model here gives one tensor of logits [samples, classes]", path, results[0].type()->str());
@@ -251,8 +248,14 @@ at::Tensor as_outputs(const at::IValue& result, const Script& script, const at::
 }
 
 // Everything that is done to a flat graph, wherever it came from.
-void complete(Script& script, const ModelOptions& options) {
+void complete(Script& script, const ModelOptions& options, const GivenInputs& given) {
   const auto graph = script.graph();
+  if (!given.inputs.empty()) {
+    take_packed_inputs(script, given, options.embedding);
+  } else if (needed_inputs(script).size() > 1) {
+    script.lacks_inputs = true;
+    script.runs_as_is = "it takes several inputs";
+  }
   script.output_kind = options.output_kind;
   script.output_name = options.output_name;
   script.notes = prepare_for_evaluation(*graph, script.output_kind);
@@ -260,7 +263,9 @@ void complete(Script& script, const ModelOptions& options) {
   refuse_random(*graph, script.path);
   script.is_recurrent = has_recurrent_kernels(*graph);
   script.twice = with_second_derivatives(script.module);
-  script.writes_to_input = torch::jit::AliasDb(graph).hasWriters(graph->inputs().at(1));
+  const torch::jit::AliasDb aliases(graph);
+  for (const torch::jit::Value* input : graph->inputs().slice(1))
+    script.writes_to_input = script.writes_to_input || aliases.hasWriters(input);
   script.keeps_state = reads_attributes(*graph);
   if (!script.runs_as_is && script.keeps_state) script.runs_as_is = "it writes to its own attributes";
 }
@@ -328,7 +333,7 @@ at::Tensor run_in_parts(const Script& script, const at::Tensor& inputs) {
 
 }  // namespace
 
-Script read_script(const Archive& archive, at::Device device, const ModelOptions& options) {
+Script read_script(const Archive& archive, at::Device device, const ModelOptions& options, const GivenInputs& given) {
   // Calls inside calls are only inlined while the executor may optimise, whatever the caller's thread is set to.
   const torch::jit::GraphOptimizerEnabledGuard inlines(true);
   const std::string& path = archive.path();
@@ -346,11 +351,11 @@ Script read_script(const Archive& archive, at::Device device, const ModelOptions
   script.dtype = first_floating_type(module);
   if (!freezable) script.runs_as_is = "it stops gradients with detach";
   torch::jit::Inline(*script.graph());
-  complete(script, options);
+  complete(script, options, given);
   return script;
 }
 
-Script make_script(program::Program program, at::Device device, const ModelOptions& options) {
+Script make_script(program::Program program, at::Device device, const ModelOptions& options, const GivenInputs& given) {
   Script script{.path = program.path, .kind = program.kind};
   script.device = device;
   for (const program::Constant& constant : program.constants)
@@ -358,9 +363,11 @@ Script make_script(program::Program program, at::Device device, const ModelOptio
   script.dtype = first_floating_type(program);
   if (program.inputs.empty()) input_error("{} takes no tensor; a model here takes one and gives its logits", script.path);
   read_sizes(script, program.inputs.front());
+  for (const program::Input& input : program.inputs)
+    script.declared_types.push_back(to_tensor({input.type, {0}, {}}).scalar_type());
   script.source = script.module = module_of(program::make_graph(std::move(program), device));
   refuse_other_signatures(script.module, script.path);
-  complete(script, options);
+  complete(script, options, given);
   return script;
 }
 
@@ -380,6 +387,9 @@ std::string place_of(const torch::jit::Node* node) {
 }
 
 at::Tensor run_script(const Script& script, const at::Tensor& inputs) {
+  if (script.lacks_inputs)
+    input_error("{} takes {} inputs, {}: give each of them, --inputs NAME=FILE.npy (in Python a dictionary or a tuple)",
+                script.path, needed_inputs(script).size(), fmt::join(needed_inputs(script), ", "));
   if (script.batch && inputs.size(0) != *script.batch) return run_in_parts(script, inputs);
   // The profiling executor rewrites a graph after its first calls, so that bytes depend on their order.
   const torch::jit::GraphOptimizerEnabledGuard as_written(false);
@@ -388,7 +398,13 @@ at::Tensor run_script(const Script& script, const at::Tensor& inputs) {
   try {
     const torch::jit::Module& chosen = script.twice && TwiceDifferentiable::is_on() ? *script.twice : script.module;
     torch::jit::Module module = script.keeps_state ? chosen.deepcopy() : chosen;
-    result = module.forward({script.writes_to_input ? inputs.clone() : inputs});
+    const at::Tensor own = script.writes_to_input ? inputs.clone() : inputs;
+    std::vector<at::IValue> arguments{own};
+    if (script.packing) {
+      const std::vector<at::Tensor> parts = script.packing->unpack(own);
+      arguments.assign(parts.begin(), parts.end());
+    }
+    result = module.forward(std::move(arguments));
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

@@ -15,7 +15,7 @@
 #include "../program/program.h"
 #include "archive.h"
 #include "holdfast/core/torch.h"
-#include "holdfast/model/model.h"
+#include "holdfast/model/packing.h"
 
 namespace holdfast::model::torchscript {
 
@@ -27,12 +27,15 @@ struct Script {
   std::optional<torch::jit::Module>
       twice;                       // the same with kernels that can be differentiated twice, where that makes a difference
   std::vector<std::string> notes;  // what was changed in the copy, in sentences
-  std::optional<std::vector<std::int64_t>> traced_shape;  // of a sample, when the file was traced and says so
-  std::int64_t parameters = 0;                            // elements
+  std::optional<std::vector<std::int64_t>> traced_shape;      // of a sample, when the file was traced and says so
+  std::vector<std::optional<at::ScalarType>> declared_types;  // of its inputs, where the file says them
+  std::optional<InputPacking> packing;                        // where it is run on packed samples
+  std::int64_t parameters = 0;                                // elements
   at::Device device = at::kCPU;
   at::ScalarType dtype = at::kFloat;
   OutputKind output_kind = OutputKind::kAuto;  // where it was asked for or is seen in the graph
   std::string output_name;                     // ModelOptions
+  bool lacks_inputs = false;                   // it takes several, and nobody said which are given
   bool writes_to_input = false;                // in-place operations reach the input: it is handed a copy
   bool keeps_state = false;                    // the module may write to its own attributes: each call runs on a copy
   bool is_recurrent = false;                   // it has kernels of cuDNN that cannot be differentiated in evaluation mode
@@ -43,8 +46,17 @@ struct Script {
 };
 
 // Throws kInput in one sentence.
-Script read_script(const Archive& archive, at::Device device, const ModelOptions& options);
-Script make_script(program::Program program, at::Device device, const ModelOptions& options);
+Script read_script(const Archive& archive, at::Device device, const ModelOptions& options, const GivenInputs& given);
+Script make_script(program::Program program, at::Device device, const ModelOptions& options, const GivenInputs& given);
+
+// Makes the script take packed samples. A file of one array that no embedding reads is left alone.
+void take_packed_inputs(Script& script, const GivenInputs& given, const std::string& embedding);
+// Names of the inputs that have no default.
+std::vector<std::string> needed_inputs(const Script& script);
+// Whether an embedding reads an input as it is.
+bool reads_tokens(const Script& script);
+// "ids (token ids, read by the embedding words)", "mask".
+std::vector<std::string> described_inputs(const Script& script);
 
 // Edits a frozen graph so that it does what evaluation mode means and gives logits, and says in sentences what was edited:
 // dropout and batch statistics that were fixed by tracing in training mode are turned off; printing is left out; a softmax or

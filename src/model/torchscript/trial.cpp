@@ -70,6 +70,7 @@ bool runs_in_double(const Script& script, const at::Tensor& inputs, const at::Te
 }  // namespace
 
 at::Tensor trial_inputs(const Script& script, const std::vector<std::int64_t>& sample_shape) {
+  if (script.packing) return script.packing->example(3).to(script.device, script.dtype).requires_grad_();
   const at::Tensor ids = at::arange(3, at::kLong);
   at::Tensor inputs = random_uniform(sample_shape, ids, /*seed=*/0, "torchscript.trial");
   inputs.select(0, 1).copy_(random_normal(sample_shape, ids.slice(0, 0, 1), /*seed=*/0, "torchscript.trial").select(0, 0));

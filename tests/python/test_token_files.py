@@ -1,0 +1,142 @@
+"""Model files of token ids and of several inputs, on the command line: the same as the module gives in Python."""
+
+import json
+import subprocess
+
+import holdfast
+import numpy as np
+import pytest
+import torch
+from conftest import BINARY
+from some_models import save_files
+from test_inputs import Two
+from test_tokens import LENGTH, PADDING, trained  # noqa: F401
+
+ENDINGS = (".pt2", ".pt", ".onnx")
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def text(trained, tmp_path_factory):  # noqa: F811
+    """A trained model of token ids, its files, and a few sentences."""
+    model, ids = trained
+    folder = tmp_path_factory.mktemp("text")
+    np.save(folder / "ids.npy", ids.numpy())
+    return model, ids, folder, save_files(model, {"ids": ids}, folder)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_files_of_token_ids_are_explained_as_their_module_is(text, ending):
+    model, ids, folder, files = text
+    file = holdfast.load_model(files[ending])
+    np.testing.assert_allclose(holdfast.explain(file, ids.numpy()), holdfast.explain(model, ids.numpy()), atol=1e-6)
+    for explainer in ("saliency", "integrated_gradients(steps=8)", "occlusion"):
+        out = folder / "maps.npy"
+        run("explain", "--model", files[ending], "--inputs", folder / "ids.npy", "--explainer", explainer, "--out", out)
+        found, expected = np.load(out), holdfast.explain(model, ids.numpy(), explainer)
+        assert found.shape == ids.shape and not found[ids.numpy() == PADDING].any()
+        np.testing.assert_allclose(found, expected, atol=1e-5 * abs(expected).max())
+
+
+def test_attack_and_audit_of_token_ids(text):
+    model, ids, folder, files = text
+    common = ["--inputs", folder / "ids.npy", "--attack", "er(steps=5)", "--metric", "top_k(k=3)", "--epsilon", 0.3]
+    threat = holdfast.Threat(epsilon=0.3)
+    expected = holdfast.attack(model, ids.numpy(), "er(steps=5)", metric="top_k(k=3)", threat=threat)
+    for ending in ENDINGS:
+        run("attack", "--model", files[ending], *common, "--out", folder / f"attack{ending}")
+        samples = json.loads((folder / f"attack{ending}" / "result.json").read_text())["samples"]
+        if ending == ".pt2":
+            np.testing.assert_allclose([one["value"] for one in samples], expected.value, atol=1e-6)
+        moved = np.load(folder / f"attack{ending}" / "perturbed.npy")
+        change = moved - model.words(ids).detach().numpy()
+        assert moved.shape == (*ids.shape, 16) and np.linalg.norm(change, axis=2).max() <= 0.3 * (1 + 1e-4)
+        assert np.load(folder / f"attack{ending}" / "original_attributions.npy").shape == ids.shape
+    run("audit", "--model", files[".pt2"], *common, "--out", folder / "run")
+    run("verify", folder / "run")
+    run("report", folder / "run", "--out", folder / "report.html")
+
+
+def test_special_tokens_and_the_embedding_are_named(text):
+    _, ids, folder, files = text
+    word = int(ids[0, 0])
+    (folder / "special.json").write_text(json.dumps({"special_tokens": [word]}))
+    common = ["explain", "--model", files[".pt2"], "--inputs", f"ids={folder / 'ids.npy'}", "--out", folder / "maps.npy"]
+    run(*common, "--embedding", "words", "--schema", folder / "special.json")
+    maps = np.load(folder / "maps.npy")
+    assert not maps[ids.numpy() == word].any() and maps[0, 1] > 0
+    said = run(*common, "--embedding", "wordz", code=2).stderr
+    assert "no embedding called 'wordz' reads token ids; words does" in said
+    np.save(folder / "far.npy", ids.numpy() + 100000)
+    said = run("explain", "--model", files[".pt2"], "--inputs", folder / "far.npy", "--out", folder / "maps.npy", code=2).stderr
+    assert "token ids must be in 0 to" in said
+    described = run("describe", files[".pt2"]).stdout
+    assert "ids (token ids, read by the embedding words)" in described
+
+
+class Masked(torch.nn.Module):
+    """Token ids and a mask of those that count."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(40, 8)
+        self.head = torch.nn.Linear(8, 3)
+        with torch.no_grad():
+            for i, weight in enumerate(self.parameters()):
+                weight.copy_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(i)))
+
+    def forward(self, ids, mask):
+        words = torch.tanh(self.words(ids)) * mask.unsqueeze(2)
+        return self.head(words.sum(1) / mask.sum(1, keepdim=True))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_mask_leaves_tokens_out(tmp_path, ending):
+    model, generator = Masked().eval(), torch.Generator().manual_seed(1)
+    ids = torch.randint(0, 40, (4, 6), generator=generator)
+    mask = (torch.arange(6) < torch.tensor([[6], [4], [5], [3]])).float()
+    file = save_files(model, {"ids": ids, "mask": mask}, tmp_path, [ending])[ending]
+    np.save(tmp_path / "ids.npy", ids.numpy())
+    np.save(tmp_path / "mask.npy", mask.numpy())
+    given = ["--inputs", f"ids={tmp_path / 'ids.npy'}", "--inputs", f"mask={tmp_path / 'mask.npy'}"]
+    run("explain", "--model", file, *given, "--out", tmp_path / "maps.npy")
+    found = np.load(tmp_path / "maps.npy")
+    assert not found[mask.numpy() == 0].any()
+    np.testing.assert_allclose(found, holdfast.explain(model, {"ids": ids, "mask": mask}).numpy(), atol=1e-5)
+    said = run("explain", "--model", file, *given[:2], "--out", tmp_path / "maps.npy", code=2).stderr
+    assert "mask is missing (--inputs mask=FILE.npy)" in said
+    said = run("explain", "--model", file, "--inputs", tmp_path / "mask.npy", "--out", tmp_path / "maps.npy", code=2).stderr
+    assert "takes 2 inputs, ids, mask: give each of them, --inputs NAME=FILE.npy" in said
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_several_inputs_are_explained_and_attacked_as_their_module_is(tmp_path, ending):
+    model, generator = Two().eval(), torch.Generator().manual_seed(1)
+    values = {"x": torch.rand(6, 4, generator=generator), "scale": torch.rand(6, 1, generator=generator) + 0.5}
+    file = save_files(model, values, tmp_path, [ending])[ending]
+    given = []
+    for name, value in values.items():
+        np.save(tmp_path / f"{name}.npy", value.numpy())
+        given += ["--inputs", f"{name}={tmp_path / name}.npy"]
+    schema = {"fixed": ["scale"]}
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    common = ["--model", file, *given, "--schema", tmp_path / "schema.json"]
+    run("explain", *common, "--out", tmp_path / "maps.npy")
+    expected = holdfast.explain(model, values, schema=schema)["x"]
+    np.testing.assert_allclose(np.load(tmp_path / "maps.npy"), expected.numpy(), atol=1e-5)
+    attack = ["--attack", "er(steps=5)", "--metric", "top_k(k=2)", "--epsilon", 0.4]
+    run("attack", *common, *attack, "--out", tmp_path / "attack")
+    threat = holdfast.Threat(epsilon=0.4)
+    same = holdfast.attack(model, values, "er(steps=5)", metric="top_k(k=2)", threat=threat, schema=schema)
+    np.testing.assert_allclose(np.load(tmp_path / "attack" / "perturbed.npy"), same.perturbed["x"].numpy(), atol=1e-5)
+    run("audit", *common, *attack, "--out", tmp_path / "run")
+    run("verify", tmp_path / "run")
+    # Without the schema both are explained, one after the other.
+    run("explain", "--model", file, *given, "--out", tmp_path / "maps.npy")
+    both = holdfast.explain(model, values)
+    np.testing.assert_allclose(np.load(tmp_path / "maps.npy"), torch.cat(list(both.values()), 1).numpy(), atol=1e-5)
