@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
@@ -253,10 +252,10 @@ def attack(
         **{name: give(getattr(found, name)) for name in _ARRAYS},
         columns=columns,
         component=found.component if any(found.component) else None,
-        components=json.loads(found.components) or None,
+        components=found.components or None,
         trace=found.trace if trace else None,
-        summary=Similarity(json.loads(found.summary), values=columns["value"]),
-        random=json.loads(found.random),
+        summary=Similarity(found.summary, values=columns["value"]),
+        random=found.random,
         attack=found.attack,
         explainer=found.explainer,
         metric=found.metric,

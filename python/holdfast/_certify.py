@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -90,7 +89,7 @@ def certify(
             tile=tile,
         )
         with listening() as warned:
-            found = json.loads(_core.certify(question, choice))
+            found = _core.certify(question, choice)
     warn(warned)
     give = as_given(inputs)
     curve = [_certified(point, give) for point in found.get("curve", [])]

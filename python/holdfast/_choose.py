@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -83,7 +82,7 @@ def choose_threat(
             threads=threads,
             tile=0,
         )
-        found = json.loads(_core.choose_threat(question, calls[0], norm, noise))
+        found = _core.choose_threat(question, calls[0], norm, noise)
     warn(warned)
     threat = found.pop("threat")
     box = threat.get("box")

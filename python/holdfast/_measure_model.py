@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -115,9 +114,7 @@ def measure_model(
         measured = _core.measure_model(question, choice)
     give = given.give
     results = [
-        Measurement(
-            json.loads(found.summary), values=give(found.values), parts={name: give(values) for name, values in found.parts}
-        )
+        Measurement(found.summary, values=give(found.values), parts={name: give(values) for name, values in found.parts})
         for found in measured
     ]
     return results[0] if one else results

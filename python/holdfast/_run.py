@@ -145,7 +145,7 @@ class Run:
         return self.worst(3)._repr_html_()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Worst:
     """Samples of one row, the one whose explanation moved most first."""
 
@@ -173,6 +173,14 @@ class Worst:
 
     def __len__(self) -> int:
         return len(self.samples)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"sample {one['sample']}: {_short(one['value'])}; "
+            f"top before {self._features(one['top_original'])}; after {self._features(one['top_perturbed'])}"
+            for one in self.samples
+        ]
+        return "\n".join([", ".join(str(self.row[name]) for name in _NAMES[1:5]), *lines])
 
     def plot(self) -> Figure:
         """Images: input, perturbed input and both maps; tables: the most important features before and after."""
@@ -257,7 +265,7 @@ def compare(first: Run, second: Run, *, seed: int = 0) -> pd.DataFrame:
             continue
         paired = [[side[sample] for sample in shared] for side in (values, other)]
         entry = dict(zip(_NAMES[1:] if by_model else _NAMES[2:], names, strict=True))
-        found.append({**entry, **_comparison(json.loads(_core.compare_paired(paired[0], paired[1], seed)))})
+        found.append({**entry, **_comparison(_core.compare_paired(paired[0], paired[1], seed))})
     if not found:
         raise Error("compare: the runs have no row and sample in common: explainer, attack, metric and epsilon must agree")
     for row, corrected in zip(found, _core.holm([entry["p_value"] for entry in found]), strict=True):

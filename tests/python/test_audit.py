@@ -135,6 +135,7 @@ def test_pictures(network, inputs):
     worst = run.worst(3)
     assert len(worst) == 3 and len(worst.plot().axes) == 3
     assert worst.samples[0]["value"] == run.samples()["value"].min()
+    assert repr(worst).count("\n") == 3 and "top before feature" in repr(worst)
     torch.manual_seed(0)
     images = torch.rand(4, 1, 5, 5)
     conv = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(18, 2))
