@@ -97,9 +97,11 @@ def _parts(batch: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
 
 
 def read_labels(labels: Any, given: Given) -> torch.Tensor | None:
-    """True classes: those given, or those that came with the samples. Frames' words become numbers in their order."""
+    """True classes: those given, or those that came with the samples. Categories of pandas are classes in their order."""
     if labels is None:
         return given.labels
+    if hasattr(labels, "cat"):
+        labels = labels.cat.codes
     if hasattr(labels, "to_numpy"):
         labels = labels.to_numpy()
     if not isinstance(labels, torch.Tensor) and isinstance(labels, Iterable):

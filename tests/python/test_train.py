@@ -83,7 +83,7 @@ def test_mistakes():
         holdfast.train(3, x, y)
     with pytest.raises(holdfast.Error, match=r"epochs.*0"):
         holdfast.train("mlp", x, y, epochs=0)
-    with pytest.raises(holdfast.Error, match="^recipe: .*did you mean 'r2et'"):
+    with pytest.raises(holdfast.Error, match=r"^recipe: .*did you mean 'r2et'"):
         holdfast.train("mlp", x, y, recipe="r2ett")
 
 
