@@ -15,7 +15,7 @@ from ._extend import call_text
 from ._foreign import explainer_calls
 from ._measure import Similarity
 from ._model import AnyModel, prepared
-from ._question import make_question
+from ._question import make_question, word
 from ._schema import AnySchema
 from ._session import listening, warn
 
@@ -229,7 +229,7 @@ def attack(
     choice.threat = native_threat(threat)
     if len(choice.threat.epsilon) != 1:
         raise Error(f"epsilon: {choice.threat.epsilon} are several; holdfast.audit takes them, attack takes one")
-    choice.select, choice.trace, choice.random_points = select, bool(trace), bool(random_points)
+    choice.select, choice.trace, choice.random_points = word(select, "select"), bool(trace), bool(random_points)
     with prepared(given.model(model), given.tensor) as native, explainer_calls(explainer) as calls:
         choice.explainer = calls[0]
         question = make_question(

@@ -11,6 +11,7 @@ import torch
 from . import _core
 from ._arrays import Array, as_given, to_tensor
 from ._attack import Threat, native_threat
+from ._extend import call_text
 from ._model import AnyModel, prepared
 from ._question import make_question
 from ._schema import AnySchema
@@ -43,10 +44,10 @@ def certify(
     model: AnyModel,
     inputs: Array,
     *,
-    explainer: str = "saliency",
-    metric: str = "top_k(k=8)",
+    explainer: Any = "saliency",
+    metric: Any = "top_k(k=8)",
     threat: Threat | Mapping[str, Any],
-    attack: str = "gauntlet(effort=light)",
+    attack: Any = "gauntlet(effort=light)",
     targets: Any = None,
     schema: AnySchema | None = None,
     baseline: Array | None = None,
@@ -74,7 +75,9 @@ def certify(
     """
     samples = to_tensor(inputs, "inputs")
     choice = _core.AttackChoice()
-    choice.attack, choice.explainer, choice.metric = attack, explainer, metric
+    choice.attack = call_text(attack, "attacks", "attack")
+    choice.explainer = call_text(explainer, "explainers", "explainer")
+    choice.metric = call_text(metric, "metrics", "metric")
     choice.threat = native_threat(threat)
     with prepared(model, samples) as native:
         question = make_question(

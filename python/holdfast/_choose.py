@@ -11,7 +11,7 @@ from ._attack import Threat
 from ._data import read_inputs
 from ._foreign import explainer_calls
 from ._model import AnyModel, prepared
-from ._question import make_question
+from ._question import make_question, real, word
 from ._schema import AnySchema
 from ._session import listening, warn
 
@@ -69,6 +69,8 @@ def choose_threat(
         seed: Of every random number.
         threads: Tiles computed side by side; 0: one for each core.
     """
+    asked = None if norm is None else word(norm, "norm")
+    spread = None if noise is None else real(noise, "noise")
     given = read_inputs(inputs, schema)
     with prepared(given.model(model), given.tensor) as native, explainer_calls(explainer) as calls, listening() as warned:
         question = make_question(
@@ -82,7 +84,7 @@ def choose_threat(
             threads=threads,
             tile=0,
         )
-        found = _core.choose_threat(question, calls[0], norm, noise)
+        found = _core.choose_threat(question, calls[0], asked, spread)
     warn(warned)
     threat = found.pop("threat")
     box = threat.get("box")

@@ -33,6 +33,10 @@ class Given:
     labels: torch.Tensor | None = None
     encoding: Encoding | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        if self.tensor.dim() == 0:
+            raise Error("inputs: is a single number; [samples, ...] is expected")
+
     def model(self, model: Any) -> Any:
         """The model as a function of the tensor: pipelines of scikit-learn take the rows that were given."""
         from ._pipeline import as_model, is_pipeline

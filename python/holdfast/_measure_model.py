@@ -11,7 +11,7 @@ from ._data import read_inputs
 from ._extend import call_text
 from ._foreign import explainer_calls
 from ._model import AnyModel, prepared
-from ._question import make_question
+from ._question import make_question, real
 from ._record import Record
 from ._schema import AnySchema
 
@@ -96,7 +96,7 @@ def measure_model(
     one = not isinstance(measures, (list, tuple))
     choice = _core.MeasureChoice()
     choice.measures = [call_text(call, "measures", "measures") for call in ([measures] if one else measures)]
-    choice.epsilon = float(epsilon)
+    choice.epsilon = real(epsilon, "epsilon")
     choice.endpoints = optional_tensor(endpoints, "endpoints")
     with prepared(given.model(model), given.tensor) as native, explainer_calls(explainer) as calls:
         choice.explainer = calls[0]

@@ -17,7 +17,7 @@ from ._data import read_inputs, read_labels
 from ._extend import call_text
 from ._layers import layers_of
 from ._model import Model
-from ._question import count
+from ._question import count, real
 from ._schema import AnySchema
 from ._session import listening, warn
 
@@ -126,8 +126,8 @@ def train(
             samples,
             classes,
             given.schema,
-            float(validation),
-            float(test),
+            real(validation, "validation"),
+            real(test, "test"),
             None if layers is None else layers.model._native,
             where,
             count(threads, "threads", limit=2**31),
