@@ -78,8 +78,8 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
                .explainer = row.cell.explainer->name(),
                .select = to_string(row.cell.attack->selects(row.cell.select)),
                .summary = summary_of(row.assessment),
-               .random = (row.random ? to_json(*row.random) : Json()).dump(),
-               .components = with_seconds(result).dump()};
+               .random = row.random ? to_json(*row.random) : Json(),
+               .components = with_seconds(result)};
   for (const SampleOutcome& sample : result.samples) {
     out.component.push_back(sample.component);
     out.trace.push_back(sample.trace);

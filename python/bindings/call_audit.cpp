@@ -93,7 +93,7 @@ AuditData examined(const Question& question, std::vector<NamedModel>& models, co
 
 }  // namespace
 
-std::string audit(const Question& question, std::vector<NamedModel> models, const AuditChoice& choice) {
+void audit(const Question& question, std::vector<NamedModel> models, const AuditChoice& choice) {
   if (models.empty()) usage_error("models: there is none");
   for (const std::string& call : choice.trial.explainers) (void)explainers().make(call);
   for (const std::string& call : choice.trial.attacks) (void)attacks().make(call);
@@ -123,11 +123,10 @@ std::string audit(const Question& question, std::vector<NamedModel> models, cons
   Json results;
   with_advice(sized, [&] { results = complete_audit(request, choice.out); });
   write_audit_pages(results, choice.out);
-  return dump_json(results);
 }
 
-std::string audit_config(const std::string& path, const AuditChoice& choice, const std::vector<std::string>& overrides,
-                         const TileOptions& tiles, at::Device device) {
+void audit_config(const std::string& path, const AuditChoice& choice, const std::vector<std::string>& overrides,
+                  const TileOptions& tiles, at::Device device) {
   AuditConfig config = read_audit_config(Config::load(path, overrides));
   for (const std::string& gate : choice.gates) config.gates.push_back(parse_gate(gate));
   std::vector<Trial> trials;
@@ -143,18 +142,17 @@ std::string audit_config(const std::string& path, const AuditChoice& choice, con
   const FolderClaim claim = claim_run_folder(choice.out, request.identity, choice.restart);
   const Json results = complete_audit(request, choice.out);
   write_audit_pages(results, choice.out);
-  return dump_json(results);
 }
 
-std::string choose_threat(const Question& question, const std::string& explainer, const std::optional<std::string>& norm,
-                          const std::optional<double>& noise) {
+Json choose_threat(const Question& question, const std::string& explainer, const std::optional<std::string>& norm,
+                   const std::optional<double>& noise) {
   const Subject subject = examine(question).subject;
   if (PythonModel* function = python_model(question)) function->look_twice(subject.samples.inputs);
   SuggestOptions options{.explainer = explainer, .noise = noise, .seed = question.seed};
   options.tiles = tiles_of(question, subject.samples.layout());
   if (norm) options.norm = parse_norm(*norm);
-  std::string found;
-  with_advice(question, [&] { found = dump_json(to_json(suggest_threat(subject, options))); });
+  Json found;
+  with_advice(question, [&] { found = to_json(suggest_threat(subject, options)); });
   return found;
 }
 

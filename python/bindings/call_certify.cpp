@@ -5,7 +5,7 @@
 
 namespace holdfast::python {
 
-std::string certify(const Question& question, const AttackChoice& choice) {
+Json certify(const Question& question, const AttackChoice& choice) {
   const Trial trial{.explainers = {choice.explainer},
                     .attacks = {choice.attack},
                     .metrics = {choice.metric},
@@ -19,7 +19,7 @@ std::string certify(const Question& question, const AttackChoice& choice) {
   Json result;
   with_advice(question,
               [&] { result = certify_subject(subject, trial, question.seed, tiles_of(question, subject.samples.layout())); });
-  return dump_json(result);
+  return result;
 }
 
 }  // namespace holdfast::python

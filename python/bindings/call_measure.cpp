@@ -40,8 +40,8 @@ std::vector<Compared> compared_alone(const std::vector<std::unique_ptr<Metric>>&
       }
       const auto undefined = static_cast<std::int64_t>(values.size()) - defined;
       const Json mean = defined == 0 ? Json() : Json(sum / static_cast<double>(defined));
-      results.push_back({dump_json({{"name", metric->name()}, {"mean", mean}, {"count", defined}, {"undefined", undefined}}),
-                         to_tensor(values)});
+      results.push_back(
+          {{{"name", metric->name()}, {"mean", mean}, {"count", defined}, {"undefined", undefined}}, to_tensor(values)});
     });
   }
   return results;

@@ -27,7 +27,7 @@ std::vector<Measured> measure_model(const Question& question, const MeasureChoic
     Json summary = to_json(*measure, found, question.seed);
     summary.erase("values");
     summary.erase("parts");
-    Measured measured{.summary = dump_json(summary), .values = to_tensor(found.values)};
+    Measured measured{.summary = std::move(summary), .values = to_tensor(found.values)};
     for (const auto& [name, values] : found.parts) measured.parts.emplace_back(name, to_tensor(values));
     results.push_back(std::move(measured));
   }

@@ -10,6 +10,7 @@
 #include "holdfast/experiment/run_folder.h"
 #include "holdfast/train/objective.h"
 #include "holdfast/train/train_run.h"
+#include "json_caster.h"
 #include "subject.h"
 #include "work.h"
 
@@ -61,10 +62,10 @@ StepLoss loss_of_step(const Objective& objective, Trainee& trainee, const TrainB
   return {loss.total, loss.parts};
 }
 
-std::string read_history(const std::vector<EpochRecord>& history) {
+Json read_history(const std::vector<EpochRecord>& history) {
   Json lines = Json::array();
   for (const EpochRecord& record : history) lines.push_back(to_json(record));
-  return dump_json(lines);
+  return lines;
 }
 
 }  // namespace
@@ -73,6 +74,7 @@ StepLoss module_loss(const std::string& objective, const py::function& training,
                      bool modes_differ, const TrainStep& step) {
   const std::unique_ptr<Objective> chosen = objectives().make(objective);
   const CheckedStep here = checked(step, nullptr);
+  chosen->check_samples(*here.schema);
   ModuleTrainee trainee(training, evaluating, modes_differ);
   return loss_of_step(*chosen, trainee, here.batch);
 }
@@ -116,7 +118,7 @@ Trained train(const Training& training) {
     std::ifstream file(training.out + "/history.jsonl");
     Json lines = Json::array();
     for (std::string line; std::getline(file, line);) lines.push_back(parse_json(line, training.out + "/history.jsonl"));
-    return {load_model(training.out + "/model.safetensors", options.device), dump_json(results), dump_json(lines)};
+    return {load_model(training.out + "/model.safetensors", options.device), results, lines};
   }
   const TrainResult result = train_network(dataset, options);
   auto model = std::shared_ptr<Model>(make_model(result.network.to(options.device), schema->layout));
@@ -124,7 +126,7 @@ Trained train(const Training& training) {
   Json results{{"epochs", result.history.size()}, {"kept_epoch", result.kept_epoch}};
   results["test"] = result.test ? to_json(*result.test) : Json();
   results["validation"] = result.validation ? to_json(*result.validation) : Json();
-  return {model, dump_json(results), read_history(result.history)};
+  return {model, results, read_history(result.history)};
 }
 
 void bind_train(py::module_& module) {

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "holdfast/core/json.h"
 #include "holdfast/data/schema.h"
 #include "holdfast/model/model.h"
 #include "holdfast/train/train_config.h"
@@ -42,7 +43,7 @@ struct Training {
 };
 struct Trained {
   std::shared_ptr<Model> model;
-  std::string results, history;  // JSON
+  Json results, history;
 };
 Trained train(const Training& training);
 

@@ -11,6 +11,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/core/json.h"
 #include "holdfast/experiment/explain_all.h"
 #include "subject.h"
 
@@ -35,18 +36,18 @@ struct Attacked {
   std::vector<std::vector<double>> trace;
   std::string metric, attack, explainer;  // canonical names
   std::string select;                     // which iterates were really kept
-  std::string summary;                    // JSON: the metric with its levels
-  std::string random;                     // JSON: what random points found; "null": they were not asked for
-  std::string components;                 // JSON: of an ensemble, what each won and cost
+  Json summary;                           // the metric with its levels
+  Json random;                            // what random points found; null: they were not asked for
+  Json components;                        // of an ensemble, what each won and cost
 };
 Attacked attack(const Question& question, const AttackChoice& choice);
 
-// JSON as `holdfast certify --json` prints it; the choice may have several epsilons.
-std::string certify(const Question& question, const AttackChoice& choice);
+// What `holdfast certify --json` prints; the choice may have several epsilons.
+Json certify(const Question& question, const AttackChoice& choice);
 
 // A metric's JSON as `holdfast measure --json` prints it, less its values, which come as a tensor: [B] double.
 struct Compared {
-  std::string summary;
+  Json summary;
   at::Tensor values;
 };
 // Without levels: name, mean, count and undefined only.
@@ -63,7 +64,7 @@ struct MeasureChoice {
 
 // A measure's JSON: name, mean with its interval, and which way is better; its values and the columns beside them as tensors.
 struct Measured {
-  std::string summary;
+  Json summary;
   at::Tensor values;
   std::vector<std::pair<std::string, at::Tensor>> parts;
 };
@@ -84,14 +85,14 @@ struct NamedModel {
   std::shared_ptr<const Model> model;
   std::string content;  // digest of what Python knows of it; empty: its file's
 };
-// Runs the audit in its folder and writes the report; `question` has no model of its own. Returns results.json.
-std::string audit(const Question& question, std::vector<NamedModel> models, const AuditChoice& choice);
+// Runs the audit in its folder and writes the report; `question` has no model of its own.
+void audit(const Question& question, std::vector<NamedModel> models, const AuditChoice& choice);
 // The same for a configuration file; of the choice out, gates, restart, call and methods are read.
-std::string audit_config(const std::string& path, const AuditChoice& choice, const std::vector<std::string>& overrides,
-                         const TileOptions& tiles, at::Device device);
-// JSON of a Suggestion.
-std::string choose_threat(const Question& question, const std::string& explainer, const std::optional<std::string>& norm,
-                          const std::optional<double>& noise);
+void audit_config(const std::string& path, const AuditChoice& choice, const std::vector<std::string>& overrides,
+                  const TileOptions& tiles, at::Device device);
+// A Suggestion.
+Json choose_threat(const Question& question, const std::string& explainer, const std::optional<std::string>& norm,
+                   const std::optional<double>& noise);
 // Throws where the folder holds no complete run, or one whose files were changed since.
 void check_run(const std::string& folder);
 

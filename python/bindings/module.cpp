@@ -16,6 +16,7 @@
 #include "holdfast/report/html.h"
 #include "holdfast/report/text_table.h"
 #include "holdfast/version.h"
+#include "json_caster.h"
 #include "own_method.h"
 #include "python_model.h"
 #include "work.h"
@@ -25,13 +26,13 @@ namespace {
 
 using Unlocked = py::call_guard<Work>;
 
-std::string catalogue_json() {
+Json catalogue_json() {
   Json listing = Json::object();
   for (const auto& [kind, infos] : cli::catalogue()) {
     listing[kind] = Json::array();
     for (const MethodInfo* info : infos) listing[kind].push_back(cli::to_json(*info));
   }
-  return dump_json(listing);
+  return listing;
 }
 
 at::Tensor run_native(const std::shared_ptr<Model>& given, const at::Tensor& inputs) {
@@ -122,7 +123,7 @@ void bind_schema(py::module_& module) {
              return schema_from_json(parse_json(text, where), where);
            }),
            py::arg("text"), py::arg("where"))
-      .def("to_json", [](const Schema& schema) { return dump_json(to_json(schema)); })
+      .def("to_dict", [](const Schema& schema) { return to_json(schema); })
       .def_property_readonly("layout", [](const Schema& schema) { return schema.layout.describe(); })
       .def("feature_name", &Schema::feature_name)
       .def("map_names", [](const Schema& schema, std::int64_t length) {
@@ -248,7 +249,7 @@ void bind_audit(py::module_& module) {
   module.def("results_table", [](const std::string& results) { return results_table(parse_json(results, "results")); });
   module.def("row_warnings", [](const std::string& results) { return row_warnings(parse_json(results, "results")); });
   module.def("compare_paired", [](const std::vector<double>& first, const std::vector<double>& second, std::uint64_t seed) {
-    return dump_json(to_json(compare_paired(first, second, seed)));
+    return to_json(compare_paired(first, second, seed));
   });
   module.def("holm", [](const std::vector<double>& p_values) { return holm(p_values); });
 }

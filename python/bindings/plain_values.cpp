@@ -12,10 +12,10 @@ std::vector<std::int64_t> to_vector(const at::Tensor& labels) {
   return {labels.const_data_ptr<std::int64_t>(), labels.const_data_ptr<std::int64_t>() + labels.numel()};
 }
 
-std::string summary_of(const Assessment& assessment) {
+Json summary_of(const Assessment& assessment) {
   Json json = to_json(assessment);
   json.erase("values");
-  return dump_json(json);
+  return json;
 }
 
 }  // namespace holdfast::python

@@ -15,7 +15,7 @@ at::Tensor to_tensor(const std::vector<double>& values);
 // Reads an int64 tensor on the CPU.
 std::vector<std::int64_t> to_vector(const at::Tensor& labels);
 
-// JSON of a metric with its levels, without the values.
-std::string summary_of(const Assessment& assessment);
+// A metric with its levels, without the values.
+Json summary_of(const Assessment& assessment);
 
 }  // namespace holdfast::python

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
@@ -15,7 +14,7 @@ from ._extend import call_text
 from ._foreign import explainer_calls
 from ._measure import Similarity
 from ._model import AnyModel, input_form, prepared
-from ._question import make_question
+from ._question import make_question, word
 from ._schema import AnySchema
 from ._session import listening, warn
 
@@ -230,7 +229,7 @@ def attack(
     choice.threat = native_threat(threat)
     if len(choice.threat.epsilon) != 1:
         raise Error(f"epsilon: {choice.threat.epsilon} are several; holdfast.audit takes them, attack takes one")
-    choice.select, choice.trace, choice.random_points = select, bool(trace), bool(random_points)
+    choice.select, choice.trace, choice.random_points = word(select, "select"), bool(trace), bool(random_points)
     with prepared(model, form) as native, explainer_calls(explainer) as calls:
         choice.explainer = calls[0]
         question = make_question(
@@ -256,10 +255,10 @@ def attack(
         perturbed_logits=give(found.perturbed_logits),
         columns=columns,
         component=found.component if any(found.component) else None,
-        components=json.loads(found.components) or None,
+        components=found.components or None,
         trace=found.trace if trace else None,
-        summary=Similarity(json.loads(found.summary), values=columns["value"]),
-        random=json.loads(found.random),
+        summary=Similarity(found.summary, values=columns["value"]),
+        random=found.random,
         attack=found.attack,
         explainer=found.explainer,
         metric=found.metric,

@@ -22,7 +22,7 @@ from ._data import read_labels
 from ._extend import call_text, own_digests, own_digests_of_text
 from ._foreign import explainer_calls
 from ._model import AdaptedModel, AnyModel, Model, input_form, prepared
-from ._question import count, make_question
+from ._question import count, make_question, word
 from ._run import Run
 from ._schema import AnySchema
 from ._session import listening, warn
@@ -106,7 +106,7 @@ def audit(
     trial = _core.Trial()
     trial.attacks, trial.metrics = _calls(attack, "attack"), _calls(metric, "metric")
     trial.measures = _calls(measure, "measure", may_be_none=True)
-    trial.threat, trial.select = native_threat(threat), select
+    trial.threat, trial.select = native_threat(threat), word(select, "select")
     choice.title, choice.dataset, choice.worst = str(title), str(name), count(worst, "worst")
     choice.gates, choice.restart = _texts(gates, "gates"), bool(restart)
     if (classes := read_labels(labels, form.given)) is not None:
@@ -206,11 +206,9 @@ def _calls(calls: Any, what: str, may_be_none: bool = False) -> list[str]:
 
 
 def _texts(texts: Any, what: str) -> list[str]:
-    several = [texts] if isinstance(texts, str) else list(texts)
-    for text in several:
-        if not isinstance(text, str):
-            raise Error(f"{what}: {text!r} is no text")
-    return several
+    if not isinstance(texts, (str, list, tuple)):
+        raise Error(f"{what}: {texts!r} is neither text nor a list of texts")
+    return [word(text, what) for text in ([texts] if isinstance(texts, str) else texts)]
 
 
 def _content(model: Any) -> str:

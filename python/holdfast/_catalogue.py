@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import json
 from typing import Any
 
 from . import _core
@@ -14,7 +13,7 @@ from ._core import Error
 @functools.cache
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """Every method under its kind, as ``holdfast list --json`` prints them."""
-    return dict(json.loads(_core.catalogue()))
+    return _core.catalogue()
 
 
 def forget_catalogue() -> None:

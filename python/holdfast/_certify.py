@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 from . import _core
 from ._arrays import Array
 from ._attack import Threat, native_threat
+from ._extend import call_text
 from ._model import AnyModel, input_form, prepared
 from ._question import make_question
 from ._schema import AnySchema
@@ -44,10 +44,10 @@ def certify(
     model: AnyModel,
     inputs: Array,
     *,
-    explainer: str = "saliency",
-    metric: str = "top_k(k=8)",
+    explainer: Any = "saliency",
+    metric: Any = "top_k(k=8)",
     threat: Threat | Mapping[str, Any],
-    attack: str = "gauntlet(effort=light)",
+    attack: Any = "gauntlet(effort=light)",
     targets: Any = None,
     schema: AnySchema | None = None,
     baseline: Array | None = None,
@@ -75,7 +75,9 @@ def certify(
     """
     form = input_form(model, inputs, schema)
     choice = _core.AttackChoice()
-    choice.attack, choice.explainer, choice.metric = attack, explainer, metric
+    choice.attack = call_text(attack, "attacks", "attack")
+    choice.explainer = call_text(explainer, "explainers", "explainer")
+    choice.metric = call_text(metric, "metrics", "metric")
     choice.threat = native_threat(threat)
     with prepared(model, form) as native:
         question = make_question(
@@ -89,7 +91,7 @@ def certify(
             tile=tile,
         )
         with listening() as warned:
-            found = json.loads(_core.certify(question, choice))
+            found = _core.certify(question, choice)
     warn(warned)
     give = form.give
     curve = [_certified(point, give) for point in found.get("curve", [])]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ from . import _core
 from ._attack import Threat
 from ._foreign import explainer_calls
 from ._model import AnyModel, input_form, prepared
-from ._question import make_question
+from ._question import make_question, real, word
 from ._schema import AnySchema
 from ._session import listening, warn
 
@@ -69,6 +68,8 @@ def choose_threat(
         seed: Of every random number.
         threads: Tiles computed side by side; 0: one for each core.
     """
+    asked = None if norm is None else word(norm, "norm")
+    spread = None if noise is None else real(noise, "noise")
     form = input_form(model, inputs, schema)
     with prepared(model, form) as native, explainer_calls(explainer) as calls, listening() as warned:
         question = make_question(
@@ -81,7 +82,7 @@ def choose_threat(
             threads=threads,
             tile=0,
         )
-        found = json.loads(_core.choose_threat(question, calls[0], norm, noise))
+        found = _core.choose_threat(question, calls[0], asked, spread)
     warn(warned)
     threat = found.pop("threat")
     box = threat.get("box")

@@ -33,6 +33,10 @@ class Given:
     labels: torch.Tensor | None = None
     encoding: Encoding | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        if self.tensor.dim() == 0:
+            raise Error("inputs: is a single number; [samples, ...] is expected")
+
     def maps(self, maps: torch.Tensor) -> Any:
         """Maps as what was given; those with one value for each feature of the table have its names too."""
         own = self.give(maps)
@@ -105,9 +109,11 @@ def _parts(batch: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
 
 
 def read_labels(labels: Any, given: Given | None) -> torch.Tensor | None:
-    """True classes: those given, or those that came with the samples. Frames' words become numbers in their order."""
+    """True classes: those given, or those that came with the samples. Categories of pandas are classes in their order."""
     if labels is None:
         return None if given is None else given.labels
+    if hasattr(labels, "cat"):
+        labels = labels.cat.codes
     if hasattr(labels, "to_numpy"):
         labels = labels.to_numpy()
     if not isinstance(labels, torch.Tensor) and isinstance(labels, Iterable):

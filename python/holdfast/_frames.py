@@ -26,6 +26,7 @@ class _Column:
     whole: bool = False
     low: float = 0.0
     high: float = 1.0
+    deviation: float = 0.0
 
     @property
     def width(self) -> int:
@@ -56,14 +57,15 @@ class Encoding:
         if isinstance(values.dtype, pandas.CategoricalDtype):
             levels = list(values.cat.categories)
         elif pandas.api.types.is_bool_dtype(values.dtype):
-            return _Column(name, None, whole=True)
+            return _Column(name, None, whole=True, deviation=float(values.astype(float).std(ddof=0)))
         elif pandas.api.types.is_numeric_dtype(values.dtype):
             numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
             finite = numbers[np.isfinite(numbers)]
             if not len(finite):
                 raise Error(f"inputs: column {name!r} has no number")
             whole = pandas.api.types.is_integer_dtype(values.dtype)
-            return _Column(name, None, whole=whole, low=float(finite.min()), high=float(finite.max()))
+            low, high = float(finite.min()), float(finite.max())
+            return _Column(name, None, whole=whole, low=low, high=high, deviation=float(finite.std()))
         elif pandas.api.types.is_datetime64_any_dtype(values.dtype):
             raise Error(f"inputs: column {name!r} holds times; turn them into numbers first")
         else:
@@ -115,7 +117,8 @@ class Encoding:
         for column in self.columns:
             if column.levels is None:
                 step = {"step": 1.0} if column.whole else {}
-                features.append({"name": column.name, "low": column.low, "high": max(column.high, column.low), **step})
+                limits = {"low": column.low, "high": column.high, "deviation": column.deviation}
+                features.append({"name": column.name, **limits, **step})
             else:
                 features += [{"name": name, "low": 0.0, "high": 1.0} for name in column.names]
                 groups.append(

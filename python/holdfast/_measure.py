@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -108,5 +107,5 @@ def measure(
     give = as_given(original)
     results = []
     for compared in _core.measure(first, second, calls, to_native(schema), classes, count(seed, "seed"), bool(levels)):
-        results.append(Similarity(json.loads(compared.summary), values=give(compared.values)))
+        results.append(Similarity(compared.summary, values=give(compared.values)))
     return results[0] if one else results

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -11,7 +10,7 @@ from ._arrays import Array, optional_tensor
 from ._extend import call_text
 from ._foreign import explainer_calls
 from ._model import AnyModel, input_form, prepared
-from ._question import make_question
+from ._question import make_question, real
 from ._record import Record
 from ._schema import AnySchema
 from ._session import listening, warn
@@ -97,7 +96,7 @@ def measure_model(
     one = not isinstance(measures, (list, tuple))
     choice = _core.MeasureChoice()
     choice.measures = [call_text(call, "measures", "measures") for call in ([measures] if one else measures)]
-    choice.epsilon = float(epsilon)
+    choice.epsilon = real(epsilon, "epsilon")
     choice.endpoints = optional_tensor(endpoints, "endpoints")
     with prepared(model, form) as native, explainer_calls(explainer) as calls:
         choice.explainer = calls[0]
@@ -116,9 +115,7 @@ def measure_model(
     warn(warned)
     give = form.give
     results = [
-        Measurement(
-            json.loads(found.summary), values=give(found.values), parts={name: give(values) for name, values in found.parts}
-        )
+        Measurement(found.summary, values=give(found.values), parts={name: give(values) for name, values in found.parts})
         for found in measured
     ]
     return results[0] if one else results

@@ -22,6 +22,19 @@ def count(value: Any, what: str, limit: int = 2**63) -> int:
     return number
 
 
+def real(value: Any, what: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise Error(f"{what}: {value!r} is no number") from None
+
+
+def word(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise Error(f"{what}: {value!r} is no text")
+    return value
+
+
 def make_question(
     native: _core.Model,
     form: Form,

@@ -23,7 +23,7 @@ class Record:
     values: Array
 
     def __init__(self, fields: dict[str, Any], **more: Any) -> None:
-        self.__dict__.update(fields, **more)
+        self.__dict__ = fields | more
 
     def keys(self) -> KeysView[str]:
         return self.__dict__.keys()

@@ -94,9 +94,11 @@ class Run:
         figure_of = _figures()
         figure: Figure
         figure, axes = figure_of(figsize=(7, 4), layout="constrained")
+        flat = [_flat(row) for row in self.rows]
+        told = _telling(flat, _NAMES[:5]) or ["model"]
         lines: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        for row in map(_flat, self.rows):
-            lines.setdefault(tuple(row[name] for name in _NAMES[1:5]), []).append(row)
+        for row in flat:
+            lines.setdefault(tuple(row[name] for name in told), []).append(row)
         for number, (names, rows) in enumerate(lines.items()):
             rows = sorted(rows, key=lambda one: one["epsilon"])
             at = [one["epsilon"] for one in rows]
@@ -105,8 +107,10 @@ class Run:
             spread = np.abs(np.stack([_numbers(rows, "low"), _numbers(rows, "high")]) - mean)
             axes.errorbar(at, mean, yerr=spread, color=colour, marker="o", capsize=3, label=", ".join(names))
             axes.plot(at, _numbers(rows, "between"), color=colour, linestyle=":", marker="_", alpha=0.7)
+        axes.plot([], [], color="gray", linestyle=":", label="between different samples")
+        axes.set_title(", ".join(row[name] for row in flat[:1] for name in _NAMES[1:5] if name not in told), fontsize="small")
         axes.set_xlabel("epsilon")
-        axes.set_ylabel("similarity after the attack (dotted: between different samples)")
+        axes.set_ylabel("value after the attack")
         axes.legend(fontsize="small")
         return figure
 
@@ -119,13 +123,15 @@ class Run:
     def _repr_html_(self) -> str:
         colour, word = ("#1a7f37", "passed") if self.passed else ("#b42318", "failed")
         missed = [gate["gate"] for gate in self.gates if not gate["met"]]
-        verdict = f"{len(self.gates)} gates" if self.passed else "missed: " + ", ".join(missed)
+        verdict = f"{len(self.gates)} gate{'s' * (len(self.gates) > 1)}" if self.passed else "missed: " + ", ".join(missed)
         banner = f"<p><b style='color:{colour}'>{word}</b> {html.escape(verdict)}</p>" if self.gates else ""
-        shown = [*_NAMES, "mean", "low", "high", "random_mean", "chance", "between", "lift", "effective_sets", "own_advantage"]
         rows = [_flat(row) for row in self.rows]
+        levels = ("mean", "low", "high", "random_mean", "chance", "between", "lift", "effective_sets", "own_advantage")
+        shown = [*_telling(rows, _NAMES[:1]), *_NAMES[1:], *levels]
         columns = [name for name in shown if any(row.get(name) is not None for row in rows)]
         head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-        body = "".join(f"<tr>{''.join(f'<td>{html.escape(_short(row.get(c)))}</td>' for c in columns)}</tr>" for row in rows)
+        cells = [[f"{row[name]:g}" if name == "epsilon" else _short(row.get(name)) for name in columns] for row in rows]
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
         said = "".join(f"<li>{html.escape(text)}</li>" for text in self.warnings)
         where = html.escape(os.fspath(self.folder / "report.html"))
         return (
@@ -139,7 +145,7 @@ class Run:
         return self.worst(3)._repr_html_()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Worst:
     """Samples of one row, the one whose explanation moved most first."""
 
@@ -167,6 +173,14 @@ class Worst:
 
     def __len__(self) -> int:
         return len(self.samples)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"sample {one['sample']}: {_short(one['value'])}; "
+            f"top before {self._features(one['top_original'])}; after {self._features(one['top_perturbed'])}"
+            for one in self.samples
+        ]
+        return "\n".join([", ".join(str(self.row[name]) for name in _NAMES[1:5]), *lines])
 
     def plot(self) -> Figure:
         """Images: input, perturbed input and both maps; tables: the most important features before and after."""
@@ -251,7 +265,7 @@ def compare(first: Run, second: Run, *, seed: int = 0) -> pd.DataFrame:
             continue
         paired = [[side[sample] for sample in shared] for side in (values, other)]
         entry = dict(zip(_NAMES[1:] if by_model else _NAMES[2:], names, strict=True))
-        found.append({**entry, **_comparison(json.loads(_core.compare_paired(paired[0], paired[1], seed)))})
+        found.append({**entry, **_comparison(_core.compare_paired(paired[0], paired[1], seed))})
     if not found:
         raise Error("compare: the runs have no row and sample in common: explainer, attack, metric and epsilon must agree")
     for row, corrected in zip(found, _core.holm([entry["p_value"] for entry in found]), strict=True):
@@ -288,6 +302,11 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
         elif key not in flat and key != "threat" and not isinstance(value, (list, dict)):
             flat[key] = value
     return flat
+
+
+def _telling(rows: list[dict[str, Any]], names: Sequence[str]) -> list[str]:
+    """The names in which the rows differ."""
+    return [name for name in names if len({row[name] for row in rows}) > 1]
 
 
 def _comparison(one: dict[str, Any]) -> dict[str, Any]:

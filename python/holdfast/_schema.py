@@ -36,7 +36,7 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """As a schema file holds it."""
-        return dict(json.loads(self._native.to_json()))
+        return self._native.to_dict()
 
     def __repr__(self) -> str:
         return f"<holdfast.Schema of a {self.layout}>"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -15,7 +17,7 @@ from ._data import read_inputs, read_labels
 from ._extend import call_text
 from ._layers import layers_of
 from ._model import Model
-from ._question import count
+from ._question import count, real
 from ._schema import AnySchema
 from ._session import listening, warn
 
@@ -117,15 +119,15 @@ def train(
         layers = layers_of(module, samples[:2].float())
         layers.read(module)
         where = torch.device(device) if device else next(iter(module.parameters())).device
-    with listening(progress) as warned:
+    with listening(progress) as warned, _own_words():
         native, results, history = _core.train(
             _toml(settings),
             str(name) if module is None else type(module).__name__,
             samples,
             classes,
             given.schema,
-            float(validation),
-            float(test),
+            real(validation, "validation"),
+            real(test, "test"),
             None if layers is None else layers.model._native,
             where,
             count(threads, "threads", limit=2**31),
@@ -137,8 +139,17 @@ def train(
         layers.write(module, native)
         return module
     found = Model(native)
-    found.results, found.history = json.loads(results), json.loads(history)
+    found.results, found.history = results, history
     return found
+
+
+@contextmanager
+def _own_words() -> Iterator[None]:
+    """The reader of configurations names a line and a table; the caller wrote neither."""
+    try:
+        yield
+    except Error as error:
+        raise Error(re.sub(r"^train:\d+: (?:\w+\.)?", "", str(error))) from None
 
 
 def _toml(settings: dict[str, dict[str, Any]]) -> str:

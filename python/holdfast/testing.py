@@ -37,6 +37,7 @@ def assert_explanations_hold(
     The message shows the value with its interval, the levels it must be read against, the worst sample and the call that
     reproduces it. ``more`` goes to :func:`holdfast.audit`; the finished run comes back.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     if isinstance(at_least, bool) or not isinstance(at_least, (int, float)):
         raise Error(f"at_least: {at_least!r} is no number")
     run = audit(model, inputs, explainer=explainer, attack=attack, metric=metric, threat=threat, progress=False, **more)

@@ -351,10 +351,14 @@ std::string ensembles(const Json& results) {
 
 std::vector<std::string> row_warnings(const Json& results) {
   std::vector<std::string> warnings;
-  for (const Json& row : results.at("rows")) {
+  const Json& rows = results.at("rows");
+  const bool one_explainer =
+      std::ranges::all_of(rows, [&](const Json& row) { return row.at("explainer") == rows[0].at("explainer"); });
+  for (const Json& row : rows) {
     const std::string subject =
-        fmt::format("{} on {}, {}{}", row.at("attack").get<std::string>(), row.at("model").get<std::string>(),
-                    row.at("metric").get<std::string>(), epsilon_words(results.at("rows"), row));
+        fmt::format("{} on {}, {}{}{}", row.at("attack").get<std::string>(), row.at("model").get<std::string>(),
+                    one_explainer ? "" : row.at("explainer").get<std::string>() + ", ", row.at("metric").get<std::string>(),
+                    epsilon_words(rows, row));
     const std::int64_t stuck = row.contains("no_gradient") ? row.at("no_gradient").at("samples").get<std::int64_t>() : 0;
     if (stuck > 0)
       warnings.push_back(fmt::format("{}: no gradient to follow in {} ({} not finite)", subject, counted(stuck, "sample"),

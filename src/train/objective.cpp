@@ -45,8 +45,6 @@ void Objective::fit(const Network&, const Dataset&, std::uint64_t) const {
   HOLDFAST_CHECK(!fits());  // then it is overridden, and nobody else calls it
 }
 
-void Objective::check(const Network&, const Schema&) const {}
-
 std::unique_ptr<Trainee> make_trainee(Network& network) {
   return std::make_unique<NetworkTrainee>(network);
 }

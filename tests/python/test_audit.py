@@ -135,6 +135,7 @@ def test_pictures(network, inputs):
     worst = run.worst(3)
     assert len(worst) == 3 and len(worst.plot().axes) == 3
     assert worst.samples[0]["value"] == run.samples()["value"].min()
+    assert repr(worst).count("\n") == 3 and "top before feature" in repr(worst)
     torch.manual_seed(0)
     images = torch.rand(4, 1, 5, 5)
     conv = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(18, 2))
@@ -266,7 +267,14 @@ def test_nothing_shows_a_temporary_file_or_pybinds_words(network, inputs):
         lambda: audit(network, object()),
         lambda: audit(network, inputs, attack=3),
         lambda: audit(network, inputs, gates=[3]),
+        lambda: audit(network, inputs, gates=3),
         lambda: audit(network, inputs, select="best"),
+        lambda: audit(network, inputs, select=3),
+        lambda: audit(network, 3),
+        lambda: holdfast.choose_threat(network, inputs, norm=3),
+        lambda: holdfast.choose_threat(network, inputs, noise="much"),
+        lambda: holdfast.certify(network, inputs, metric=3, threat={"epsilon": 0.1}),
+        lambda: holdfast.measure_model(network, inputs, "thickness(k=2)", epsilon="far"),
         lambda: holdfast.Threat("l3"),
         lambda: holdfast.Threat("l2", {"a": 1}),
     ]

@@ -34,6 +34,8 @@ def test_a_frame_becomes_the_schema(frame):
     assert schema["groups"][0]["name"] == "colour" and schema["groups"][0]["columns"] == [2, 3, 4]
     assert schema["features"][0]["step"] == 1 and schema["features"][0]["low"] == frame["age"].min()
     assert set(run.worst(1).names) == set(names)
+    assert schema["features"][1]["deviation"] == pytest.approx(frame["income"].std(ddof=0))
+    assert np.isfinite(holdfast.explain(network, frame, "valid_effect")).all(None)
 
 
 def test_results_come_back_with_the_names(frame):
@@ -104,5 +106,8 @@ def test_a_pipeline_is_attacked_in_raw_rows(frame):
 def test_labels_of_frames_and_booleans(network, inputs):
     threat = holdfast.Threat(epsilon=0.1)
     series = pandas.Series(np.arange(20) % 3)
-    found = [holdfast.audit({"it": network}, inputs, labels=one, threat=threat, **FAST) for one in (series, list(series))]
-    assert found[0].results["models"] == found[1].results["models"]
+    found = [
+        holdfast.audit({"it": network}, inputs, labels=one, threat=threat, **FAST)
+        for one in (series, list(series), series.astype("category"))
+    ]
+    assert found[0].results["models"] == found[1].results["models"] == found[2].results["models"]

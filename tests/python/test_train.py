@@ -75,13 +75,15 @@ def test_mistakes():
         objective(make_network(), x, y, progress=2)
     with pytest.raises(holdfast.Error, match="cannot be called"):
         objective(3, x, y)
+    with pytest.raises(holdfast.Error, match="reach rank 10, but a sample has 6 features"):
+        holdfast.objective("r2et(top_k=9)")(make_network(), x, y)
     with pytest.raises(holdfast.Error, match="the model gave a dict"):
         objective(lambda x: {}, x, y)
     with pytest.raises(holdfast.Error, match="cannot be trained"):
         holdfast.train(3, x, y)
     with pytest.raises(holdfast.Error, match=r"epochs.*0"):
         holdfast.train("mlp", x, y, epochs=0)
-    with pytest.raises(holdfast.Error, match="did you mean 'r2et'"):
+    with pytest.raises(holdfast.Error, match=r"^recipe: .*did you mean 'r2et'"):
         holdfast.train("mlp", x, y, recipe="r2ett")
 
 

@@ -103,6 +103,8 @@ TEST(ResultsTable, SaysWhoWonAndWhatRandomPointsBeat) {
   EXPECT_THAT(table, ::testing::HasSubstr("warning: er on m, cosine: random(samples=9) harms more"));
   EXPECT_THAT(table, ::testing::HasSubstr("warning: er on m, cosine: no gradient to follow in 3 samples (2 not finite)"));
   EXPECT_THAT(table, ::testing::Not(::testing::HasSubstr("warning: gauntlet")));
+  results["rows"][0]["explainer"] = "other";
+  EXPECT_THAT(results_table(results), ::testing::HasSubstr("warning: er on m, e, cosine: random(samples=9) harms more"));
   results["rows"][0]["converged"] = true;
   EXPECT_THAT(results_table(results), ::testing::HasSubstr("in the last fifth of the work: converged\n"));
   results["rows"][0]["late_gain"] = nullptr;

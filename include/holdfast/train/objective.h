@@ -66,8 +66,10 @@ class Objective {
   // The terms' values, in their order, [B] each, differentiable by the parameters. `trainee` may be a stack: then weights of
   // linear layers have a leading dimension, one for each network, and the batch is cut into as many equal parts.
   virtual std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const = 0;
+  // Throws kUsage when the objective cannot train on these samples.
+  virtual void check_samples(const Schema&) const {}
   // Throws kUsage, before any training, when the objective cannot train this network or on these samples.
-  virtual void check(const Network& network, const Schema& schema) const;
+  virtual void check(const Network&, const Schema& schema) const { check_samples(schema); }
 
   // Objectives whose optimum is known without steps say so, and put it into the network's weights, in place: then a training is
   // one epoch that consists of it.

@@ -28,7 +28,7 @@ class AdversarialTraining final : public Objective {
   explicit AdversarialTraining(const Options& options)
       : Objective(options.canonical()), pairs_(options), step_(options.real("step")), gradient_(options), projection_(options) {}
 
-  void check(const Network&, const Schema& schema) const override {
+  void check_samples(const Schema& schema) const override {
     pairs_.check(schema.layout, name());
     projection_.check(schema, name());
   }

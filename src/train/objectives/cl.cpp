@@ -40,7 +40,7 @@ class Cl final : public Objective {
         gradient_(options),
         projection_(options) {}
 
-  void check(const Network&, const Schema& schema) const override {
+  void check_samples(const Schema& schema) const override {
     pairs_.check(schema.layout, name());
     projection_.check(schema, name());
   }

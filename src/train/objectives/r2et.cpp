@@ -47,7 +47,7 @@ class R2et final : public Objective {
         gradient_(options),
         projection_(options) {}
 
-  void check(const Network&, const Schema& schema) const override {
+  void check_samples(const Schema& schema) const override {
     pairs_.check(schema.layout, name());
     projection_.check(schema, name());
   }
