@@ -51,8 +51,7 @@ def test_attack_and_audit_of_token_ids(text):
     for ending in ENDINGS:
         run("attack", "--model", files[ending], *common, "--out", folder / f"attack{ending}")
         samples = json.loads((folder / f"attack{ending}" / "result.json").read_text())["samples"]
-        if ending == ".pt2":
-            np.testing.assert_allclose([one["value"] for one in samples], expected.value, atol=1e-6)
+        np.testing.assert_allclose([one["value"] for one in samples], expected.value, atol=1e-6)
         moved = np.load(folder / f"attack{ending}" / "perturbed.npy")
         change = moved - model.words(ids).detach().numpy()
         assert moved.shape == (*ids.shape, 16) and np.linalg.norm(change, axis=2).max() <= 0.3 * (1 + 1e-4)

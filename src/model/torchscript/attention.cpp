@@ -16,7 +16,7 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 // The arguments are those of the kernels. A mask says what is left out: mask_type 0 for pairs [L, L], 1 for keys [B, L], 2 for
-// [B, heads, L, L].
+// [B, heads, L, L]. The math kernel adds its mask, so one of booleans (type 11) becomes one of numbers.
 constexpr const char* kFormulas = R"(
 def _native_multi_head_attention(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_head: int, qkv_weight: Tensor,
                                  qkv_bias: Tensor, proj_weight: Tensor, proj_bias: Tensor, mask: Optional[Tensor],
@@ -67,6 +67,16 @@ def _transformer_encoder_layer_fwd(src: Tensor, embed_dim: int, num_heads: int, 
     if not norm_first:
         x = torch.layer_norm(x, [embed_dim], norm_weight_2, norm_bias_2, eps)
     return x
+
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor], dropout_p: float,
+                                 is_causal: bool, scale: Optional[float], enable_gqa: bool) -> Tensor:
+    mask = attn_mask
+    if mask is not None:
+        if mask.dtype == 11:
+            mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill(torch.logical_not(mask), float("-inf"))
+    mixed, _ = torch._scaled_dot_product_attention_math(query, key, value, mask, dropout_p, is_causal, None, scale=scale,
+                                                        enable_gqa=enable_gqa)
+    return mixed
 )";
 
 std::shared_ptr<Graph> formula(const char* name) {
@@ -104,21 +114,7 @@ bool open_fast_paths(torch::jit::Graph& graph) {
 }
 
 bool choose_math_attention(torch::jit::Graph& graph) {
-  using torch::jit::NamedValue;
-  bool edited = false;
-  visit_nodes(graph.block(), [&](torch::jit::Node* node) {
-    if (node->kind() != c10::Symbol::aten("scaled_dot_product_attention")) return;
-    const torch::jit::WithInsertPoint before(node);
-    const auto named = [&](const char* argument) { return NamedValue(argument, node->namedInput(argument)); };
-    std::vector<NamedValue> arguments;
-    for (const char* name : {"query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"})
-      arguments.push_back(named(name));
-    torch::jit::Value* both = graph.insert(c10::Symbol::aten("_scaled_dot_product_attention_math"), {}, arguments);
-    node->output()->replaceAllUsesWith(graph.insertNode(graph.createTupleUnpack(both))->outputs()[0]);
-    node->destroy();
-    edited = true;
-  });
-  return edited;
+  return attention::open(graph, "scaled_dot_product_attention");
 }
 
 }  // namespace holdfast::model::torchscript
