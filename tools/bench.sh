@@ -25,4 +25,5 @@ run .venv/bin/python bench/stability_quantus.py
 run .venv/bin/python bench/decode_images.py build/decode_images
 run .venv/bin/python bench/metric_rivals.py
 run .venv/bin/python bench/python_calls.py build/holdfast
+run .venv/bin/python bench/streamed_memory.py
 exit $failed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import inspect
 import json
@@ -10,7 +11,7 @@ import math
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 import torch
@@ -19,7 +20,8 @@ from . import _core
 from ._catalogue import forget_catalogue
 from ._core import Error
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F")
+P = ParamSpec("P")
 
 # Where a decorated function says what it is.
 _MARK = "holdfast_method"
@@ -27,8 +29,28 @@ _MARK = "holdfast_method"
 _OWN: dict[tuple[str, str], str] = {}
 
 
+class _Decorator(Protocol[P]):
+    """``@metric`` above a function, or ``@metric(name="mine")``."""
+
+    @overload
+    def __call__(self, function: F, /, *args: P.args, **options: P.kwargs) -> F: ...
+    @overload
+    def __call__(self, function: None = None, /, *args: P.args, **options: P.kwargs) -> Callable[[F], F]: ...
+
+
+def _decorator(register: Callable[Concatenate[Any, P], Any]) -> _Decorator[P]:
+    @functools.wraps(register)
+    def decorate(function: Any = None, /, *args: P.args, **options: P.kwargs) -> Any:
+        if function is None:
+            return lambda given: register(given, *args, **options)
+        return register(function, *args, **options)
+
+    return decorate
+
+
+@_decorator
 def metric(
-    function: F | None = None,
+    function: Any,
     *,
     name: str | None = None,
     higher_is_more_alike: bool = True,
@@ -59,16 +81,6 @@ def metric(
         limits: Smallest and largest value of options, by name; None: no limit.
         citation: Whom to cite.
     """
-    if function is None:
-        return lambda given: metric(
-            given,
-            name=name,
-            higher_is_more_alike=higher_is_more_alike,
-            perfect=perfect,
-            floor=floor,
-            limits=limits,
-            citation=citation,
-        )
     own = _Own("metrics", function, 2, name, limits, citation)
 
     def call(original: np.ndarray[Any, Any], perturbed: np.ndarray[Any, Any], **options: Any) -> np.ndarray[Any, Any]:
@@ -87,8 +99,9 @@ def metric(
     return own.register(call, facts)
 
 
+@_decorator
 def explainer(
-    function: Any = None,
+    function: Any,
     *,
     name: str | None = None,
     differentiable: bool = False,
@@ -121,16 +134,6 @@ def explainer(
         citation: Whom to cite.
         arguments: Of another library's object: what its ``attribute`` is called with.
     """
-    if function is None:
-        return lambda given: explainer(
-            given,
-            name=name,
-            differentiable=differentiable,
-            evaluations=evaluations,
-            limits=limits,
-            citation=citation,
-            arguments=arguments,
-        )
     from ._foreign import adapted
 
     if (foreign := adapted(function, arguments or {})) is not None:
@@ -153,8 +156,9 @@ def explainer(
     return own.register(call, {"differentiable": bool(differentiable), "evaluations": max(1, int(evaluations))})
 
 
+@_decorator
 def attack_method(
-    function: F | None = None,
+    function: Any,
     *,
     name: str | None = None,
     limits: Mapping[str, tuple[float | None, float | None]] | None = None,
@@ -180,8 +184,6 @@ def attack_method(
     functions ``logits(points)``, ``explain(points)``, ``pullback(points, cotangent)`` (the input gradient of the sum of cotangent
     times map) and ``project(points)``. What they cost is charged too.
     """
-    if function is None:
-        return lambda given: attack_method(given, name=name, limits=limits, citation=citation)
     own = _Own("attacks", function, 1, name, limits, citation)
 
     def call(task: Any, **options: Any) -> Callable[[Any], torch.Tensor | None]:
@@ -200,8 +202,9 @@ def attack_method(
     return own.register(call, {})
 
 
+@_decorator
 def measure_method(
-    function: F | None = None,
+    function: Any,
     *,
     name: str | None = None,
     higher_is_better: bool = True,
@@ -224,10 +227,6 @@ def measure_method(
     ``task`` has ``inputs``, ``targets``, ``ids``, ``epsilon`` and ``seed``, and the functions ``logits``, ``explain`` and
     ``pullback`` of :func:`attack_method`. A dictionary may be given: ``value`` and named columns beside it.
     """
-    if function is None:
-        return lambda given: measure_method(
-            given, name=name, higher_is_better=higher_is_better, uses_explainer=uses_explainer, limits=limits, citation=citation
-        )
     own = _Own("measures", function, 1, name, limits, citation)
 
     def call(task: Any, **options: Any) -> tuple[list[float], list[tuple[str, list[float]]]]:
@@ -247,8 +246,9 @@ def measure_method(
     return own.register(call, {"higher_is_better": bool(higher_is_better), "uses_explainer": bool(uses_explainer)})
 
 
+@_decorator
 def objective_method(
-    function: F | None = None,
+    function: Any,
     *,
     name: str | None = None,
     terms: Mapping[str, float | str] | None = None,
@@ -277,8 +277,6 @@ def objective_method(
         limits: Smallest and largest value of options, by name; None: no limit.
         citation: Whom to cite.
     """
-    if function is None:
-        return lambda given: objective_method(given, name=name, terms=terms, limits=limits, citation=citation)
     own = _Own("objectives", function, 3, name, limits, citation)
     weights = dict(terms or {"loss": 1.0})
     reals = [option["name"] for option in own.options if isinstance(option["default"], float)]

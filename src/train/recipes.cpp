@@ -149,7 +149,7 @@ const Registry<Recipe>& recipes() {
     add_sp(registry);
     add_convex(registry);
     for (const ObjectiveRecipe& recipe : objective_recipes()) add_objective_recipe(registry, recipe);
-    for (const char* objective : {"pgd", "ig_norm", "ig_sum_norm", "steady_map"}) add_as_it_is(registry, objective);
+    for (const char* objective : {"own_top", "pgd", "ig_norm", "ig_sum_norm", "steady_map"}) add_as_it_is(registry, objective);
     return registry;
   }();
   return all;

@@ -16,6 +16,7 @@ namespace holdfast::train {
   METHOD(Objective, r2et_objective) \
   METHOD(Objective, pair_hinge)     \
   METHOD(Objective, convex)         \
+  METHOD(Objective, own_top)        \
   METHOD(Objective, pgd)            \
   METHOD(Objective, ig_norm)        \
   METHOD(Objective, ig_sum_norm)    \

@@ -143,6 +143,58 @@ TEST(Convex, UnderValidEffectAGaugeScoresExactlyAsLinearDoes) {
   EXPECT_EQ(values("gauged_linear(gauge=steps)", 0), std::vector<double>(40, 1.0)) << "as any linear model without switches";
 }
 
+// The share of the two top features of valid_effect that other values of the numbers within .1 leave, and how much of them two
+// rows share.
+struct TopFeatures {
+  double kept = 0, between = 0;
+};
+
+TopFeatures top_features(const Dataset& dataset, const Network& network) {
+  const auto model = make_model(network);
+  const auto explainer = explainers().make("valid_effect");
+  const auto tops = [&](const at::Tensor& rows) {
+    const Samples samples{.inputs = rows,
+                          .targets = predicted_class(model->logits(rows)),
+                          .ids = at::arange(rows.size(0), at::kLong),
+                          .schema = share_schema(dataset.schema)};
+    const at::Tensor maps = explainer->attribute({.model = *model, .samples = samples}).maps;
+    return at::zeros_like(maps).scatter(1, std::get<1>(maps.topk(2, 1)), 1.0);
+  };
+  const at::NoGradGuard no_graph;
+  const at::Tensor rows = dataset.inputs_of(dataset.test), own = tops(rows);
+  TopFeatures found{.kept = 1, .between = (at::mm(own, own.t()).mean() / 2).item<double>()};
+  at::Tensor least = at::ones({rows.size(0)}, own.options());
+  for (int direction = 0; direction < 16; ++direction) {
+    at::Tensor moved = rows.clone();
+    moved.select(1, 0) += 0.0999 * std::cos(direction * 0.3927);
+    moved.select(1, 1) += 0.0999 * std::sin(direction * 0.3927);
+    least = at::minimum(least, (own * tops(moved)).sum(1) / 2);
+  }
+  found.kept = least.mean().item<double>();
+  return found;
+}
+
+TEST(OwnTop, TopFeaturesHoldAndDifferBetweenRows) {
+  const Dataset dataset = gated_table();
+  const TrainResult gated = fitted(dataset, "gated_linear(gates=3)"), own = fitted(dataset, "own_top(gates=3,steps=300)");
+  const TopFeatures before = top_features(dataset, gated.network), after = top_features(dataset, own.network);
+  EXPECT_GT(after.kept, 0.9);
+  EXPECT_LT(after.between, before.between + 0.02);
+  EXPECT_GT(own.test->auc.mean, gated.test->auc.mean - 0.03);
+  // The hinge is what makes them hold, and the term `between` what makes them differ.
+  const TopFeatures alike = top_features(dataset, fitted(dataset, "own_top(gates=3,steps=300,between=0,own=0)").network);
+  EXPECT_LT(after.between, alike.between);
+  const TopFeatures loose = top_features(dataset, fitted(dataset, "own_top(gates=3,steps=300,margin=0)").network);
+  EXPECT_LT(loose.kept, after.kept);
+}
+
+TEST(OwnTop, RefusesTablesWithoutCategories) {
+  EXPECT_ERROR(fitted(two_clouds(), "own_top(gates=1)"), kUsage, "no one-hot groups, which its gates are made of");
+  Dataset dataset = gated_table(50);
+  dataset.schema.features[1].deviation.reset();
+  EXPECT_ERROR(fitted(dataset, "own_top(gates=1)"), kUsage, "no deviation of 'b'");
+}
+
 TEST(Convex, RefusesWhatItCannotWrite) {
   const Dataset dataset = gated_table(50);
   EXPECT_ERROR(fitted(dataset, "gated_linear", "mlp(hidden=8)"), kUsage, "15 gates need 31 hidden units, and the network has 8");
