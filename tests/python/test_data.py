@@ -111,3 +111,24 @@ def test_labels_of_frames_and_booleans(network, inputs):
         for one in (series, list(series), series.astype("category"))
     ]
     assert found[0].results["models"] == found[1].results["models"] == found[2].results["models"]
+
+
+def test_estimators_of_frames_are_asked_with_frames(frame):
+    compose, ensemble, pipeline, scaling = (
+        pytest.importorskip(f"sklearn.{name}") for name in ("compose", "ensemble", "pipeline", "preprocessing")
+    )
+    before = compose.ColumnTransformer([("words", scaling.OneHotEncoder(), ["colour"])], remainder="passthrough")
+    classes = (frame["age"] > frame["age"].median()).astype(int)
+    whole = pipeline.make_pipeline(before, ensemble.RandomForestClassifier(5, random_state=0)).fit(frame, classes)
+    found = holdfast.explain(whole, frame, "occlusion", return_details=True)
+    assert list(found.targets) == list(whole.predict(frame))
+    values = pipeline.make_pipeline(before, ensemble.RandomForestRegressor(5, random_state=0)).fit(frame, frame["income"])
+    maps = holdfast.explain(holdfast.as_model(values, output_kind="value"), frame, "occlusion")
+    assert np.asarray(maps).any() and len(maps) == len(frame)
+
+
+def test_token_ids_of_a_loader_stay_whole_numbers():
+    words = torch.nn.Sequential(torch.nn.Embedding(20, 4), torch.nn.Flatten(), torch.nn.Linear(24, 3))
+    ids = torch.randint(0, 20, (7, 6), generator=torch.Generator().manual_seed(0))
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(ids), batch_size=3)
+    assert torch.equal(holdfast.explain(words, loader), holdfast.explain(words, ids))
