@@ -28,6 +28,19 @@ def test_hugging_face_trainer():
     assert found["last_loss"] < found["first_loss"]
 
 
+def test_xgboost():
+    xgboost = pytest.importorskip("xgboost")
+    rows = np.random.default_rng(0).normal(size=(120, 5))
+    model = xgboost.XGBClassifier(n_estimators=15, max_depth=3).fit(rows, (rows[:, 0] + rows[:, 1] * rows[:, 2] > 0).astype(int))
+    maps = holdfast.explain(model, rows[:6], "occlusion")
+    classes, without = model.predict(rows[:6]), rows[:6].copy()
+    without[:, 1] = 0
+    fall = (model.predict_proba(rows[:6]) - model.predict_proba(without))[np.arange(6), classes]
+    np.testing.assert_allclose(maps[:, 1], fall, atol=1e-6)
+    moved = holdfast.attack(model, rows[:6], explainer="occlusion", metric="top_k(k=2)", threat={"epsilon": 0.5})
+    assert (model.predict(moved.perturbed) == classes).all() and moved.value.mean() < 1 and moved.followed.max() == 0
+
+
 class TestShap:
     @pytest.fixture
     def shap(self):
