@@ -16,7 +16,7 @@ PARTS = {
     "Audit": ["audit", "audit_config", "choose_threat", "Suggestion", "Run", "Worst", "load_run", "compare"],
     "Train": ["objective", "Objective", "train"],
     "Methods of your own": ["metric", "explainer", "attack_method", "measure_method", "objective_method"],
-    "Models and schemas": ["load_model", "Model", "Schema"],
+    "Models and schemas": ["load_model", "Model", "as_model", "AdaptedModel", "Schema"],
     "What there is": ["list", "describe", "Methods", "Error", "HoldfastWarning"],
 }
 

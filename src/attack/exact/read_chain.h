@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cell_search.h"
+#include "cell_problem.h"
 #include "holdfast/core/stages.h"
 #include "holdfast/model/model.h"
 
