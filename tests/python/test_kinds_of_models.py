@@ -6,6 +6,7 @@ test makes sure that it is really refused. The table in the page must be the one
     HOLDFAST_WRITE_DOCS=1 pytest tests/python/test_kinds_of_models.py     writes it
 """
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -18,9 +19,16 @@ import holdfast
 import numpy as np
 import pytest
 import some_models
+import test_inputs
+import test_tokens
 import torch
 from conftest import BINARY, ROOT, make_network
 from safetensors.torch import save_file
+
+pytest.importorskip("sklearn")
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 PAGE = ROOT / "docs" / "models.md"
 BEGIN, END = "<!-- kinds of models: made by tests/python/test_kinds_of_models.py -->", "<!-- end of kinds -->"
@@ -39,6 +47,7 @@ class Kind:
     options: dict[str, Any] = field(default_factory=dict)  # of every call from Python
     explainer: str = "saliency"
     attack: str = ATTACK
+    tolerance: float | None = None  # of a value
     instead: dict[str, str] = field(default_factory=dict)  # "command line" or "Python": what to do where it is refused
 
 
@@ -81,6 +90,50 @@ def function(folder: Path) -> Kind:
     return Kind(model=lambda x: module(x) * 2, inputs=inputs, instead=instead)
 
 
+def tokens(module: type[torch.nn.Module], end: str) -> Callable[[Path], Kind]:
+    """Token ids in a file."""
+
+    def make(folder: Path) -> Kind:
+        ids = torch.randint(1, 40, (5, test_tokens.LENGTH), generator=torch.Generator().manual_seed(1))
+        path = some_models.save(some_models.settled(module(40)), {"ids": ids}, folder / f"model{end}")
+        np.save(folder / "ids.npy", ids.numpy())
+        return Kind(path, ["--inputs", str(folder / "ids.npy")], holdfast.load_model(path), ids)
+
+    return make
+
+
+def several(folder: Path) -> Kind:
+    """One input is explained, the other is fixed."""
+    generator = torch.Generator().manual_seed(1)
+    values = {"x": torch.rand(5, 4, generator=generator), "scale": torch.rand(5, 3, generator=generator) + 1}
+    path = some_models.save(test_inputs.Two().eval(), values, folder / "model.pt2")
+    schema = {"fixed": ["scale"]}
+    (folder / "schema.json").write_text(json.dumps(schema))
+    flags = ["--schema", str(folder / "schema.json")]
+    for name, value in values.items():
+        np.save(folder / f"{name}.npy", value.numpy())
+        flags += ["--inputs", f"{name}={folder / name}.npy"]
+    return Kind(path, flags, holdfast.load_model(path), values, {"schema": schema})
+
+
+def regression(folder: Path) -> Kind:
+    inputs = torch.rand(5, 6, generator=torch.Generator().manual_seed(1))
+    path = some_models.save(make_network(classes=1).eval(), inputs, folder / "model.pt2")
+    np.save(folder / "x.npy", inputs.numpy())
+    flags = ["--inputs", str(folder / "x.npy"), "--output-kind", "value"]
+    return Kind(path, flags, holdfast.load_model(path, output_kind="value"), inputs, tolerance=0.5)
+
+
+def estimator(make_estimator: Callable[[], Any]) -> Callable[[Path], Kind]:
+    def make(folder: Path) -> Kind:
+        rows = np.random.default_rng(0).normal(size=(60, 5))
+        model = make_estimator().fit(rows, (rows[:, 0] + rows[:, 1] * rows[:, 2] > 0).astype(int))
+        instead = {"command line": "call Holdfast from Python"}
+        return Kind(model=model, inputs=rows[:5], explainer="occlusion", attack="random(samples=5)", instead=instead)
+
+    return make
+
+
 KINDS: dict[str, Callable[[Path], Kind]] = {
     "weights of an architecture (`.safetensors`)": architecture,
     "MLP, `torch.export` (`.pt2`)": file_kind("mlp", ".pt2"),
@@ -94,9 +147,17 @@ KINDS: dict[str, Callable[[Path], Kind]] = {
     "MLP, ONNX (`.onnx`)": file_kind("mlp", ".onnx"),
     "CNN, ONNX": file_kind("cnn", ".onnx"),
     "`nn.TransformerEncoder`, ONNX": file_kind("transformer", ".onnx"),
+    "token ids, transformer, `torch.export`": tokens(test_tokens.Transformer, ".pt2"),
+    "token ids, LSTM, TorchScript": tokens(test_tokens.Recurrent, ".pt"),
+    "several inputs, one of them fixed, `torch.export`": several,
+    "regression (output kind `value`), `torch.export`": regression,
     "`nn.Module`": module_kind("cnn"),
     "`nn.Module` with attention": module_kind("vit"),
     "function from inputs to logits": function,
+    "scikit-learn forest": estimator(lambda: RandomForestClassifier(5, max_depth=3, random_state=0)),
+    "scikit-learn pipeline, gradient boosting": estimator(
+        lambda: make_pipeline(StandardScaler(), GradientBoostingClassifier(n_estimators=5, random_state=0))
+    ),
 }
 
 
@@ -107,6 +168,7 @@ def run_command(work: str, kind: Kind, folder: Path) -> tuple[int, str]:
     else:
         arguments += ["--attack", kind.attack, "--metric", "top_k(k=2)", "--norm", "l2", "--epsilon", "0.1"]
         arguments += ["--out", str(folder / work)]
+        arguments += [] if kind.tolerance is None else ["--tolerance", str(kind.tolerance)]
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stderr.strip()
 
@@ -116,7 +178,7 @@ def run_python(work: str, kind: Kind, folder: Path) -> None:
     if work == "explain":
         holdfast.explain(kind.model, kind.inputs, **common)
         return
-    common |= {"metric": "top_k(k=2)", "threat": holdfast.Threat("l2", 0.1)}
+    common |= {"metric": "top_k(k=2)", "threat": holdfast.Threat("l2", 0.1, tolerance=kind.tolerance)}
     if work == "attack":
         holdfast.attack(kind.model, kind.inputs, kind.attack, **common)
     else:
