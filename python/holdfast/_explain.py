@@ -114,10 +114,11 @@ def explain(
             batch = _core.explain(question, calls[0])
     warn(warned)
     give: Callable[[torch.Tensor], Array] = form.give
+    maps: Array = form.maps(batch.maps)
     if not return_details:
-        return form.maps(batch.maps)
+        return maps
     return Explained(
-        maps=form.maps(batch.maps),
+        maps=maps,
         log_scale=give(batch.log_scale),
         logits=give(batch.logits),
         targets=give(batch.targets),

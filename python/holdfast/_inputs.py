@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -201,7 +201,7 @@ class _Packing:
 
     def _split(self, packed: torch.Tensor) -> tuple[torch.Tensor, dict[str | int, torch.Tensor]]:
         dim = -1 if self._last else 1
-        body, *rest = packed.split([self._width, *(part.numbers for part in self._parts)], dim)
+        body, *rest = torch.split(packed, [self._width, *(part.numbers for part in self._parts)], dim)
         fixed = {}
         for part, own in zip(self._parts, rest, strict=True):
             if not part.each and not (self._last and not self._steps):  # the same numbers at every place
@@ -220,14 +220,14 @@ class _Packing:
     def _run(self, values: dict[str | int, torch.Tensor]) -> Any:
         if all(isinstance(name, int) for name in values):
             return self.model(*(values[place] for place in sorted(values)))
-        return self.model(**values)
+        return self.model(**{str(name): value for name, value in values.items()})
 
     def _explained_parts(self, body: torch.Tensor) -> dict[str | int, torch.Tensor]:
         if len(self.explained) == 1:
             name = self.explained[0]
             return {name: body.reshape(len(body), *self.named[name].shape[1:])}
         sizes = [self.named[name][0].numel() for name in self.explained]
-        pieces = zip(self.explained, body.split(sizes, 1), strict=True)
+        pieces = zip(self.explained, torch.split(body, sizes, 1), strict=True)
         return {name: piece.reshape(len(body), *self.named[name].shape[1:]) for name, piece in pieces}
 
     def _points(self, give: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], Any]:
@@ -269,7 +269,9 @@ class _FilePacking:
     def form(self) -> Form | None:
         given = [("" if isinstance(name, int) else name, value, name in self.fixed) for name, value in self.named.items()]
         schema = "" if self.schema is None else json.dumps(_as_dict(self.schema))
-        packed = _core.load_packed_model(*self.model._file, given, schema, list(self.model._special_tokens))
+        text, device, output_kind, output_name, embedding = self.model._file
+        special = list(self.model._special_tokens)
+        packed = _core.load_packed_model(text, device, output_kind, output_name, embedding, given, schema, special)
         if packed is None:
             return None
         native, array, text, names = packed
@@ -288,7 +290,7 @@ class _FilePacking:
             if self.tokens:
                 return give(body.contiguous())
             sizes = [self.named[name][0].numel() for name in self.explained]
-            pieces = zip(self.explained, body.flatten(1).split(sizes, 1), strict=True)
+            pieces = zip(self.explained, torch.split(body.flatten(1), sizes, 1), strict=True)
             parts = {name: give(piece.reshape(len(body), *self.named[name].shape[1:])) for name, piece in pieces}
             return _in_form_of(self.inputs, parts)
 
@@ -321,8 +323,8 @@ class _Tokens:
         mask: torch.Tensor | None,
     ) -> None:
         self.name, self.ids, self.transposed = name, ids, transposed
-        self.embedding = module.get_submodule(path)
-        rows = self.embedding.weight.shape[0]
+        self.embedding = cast("torch.nn.Embedding", module.get_submodule(path))
+        rows = len(self.embedding.weight)
         if ids.numel() == 0 or int(ids.min()) < 0 or int(ids.max()) >= rows:
             raise Error(
                 f"inputs: token ids must be in 0 to {rows - 1}, the rows of {path}; they go from {ids.min()} to {ids.max()}"
@@ -387,7 +389,7 @@ def _embeddings_of(
             if all(isinstance(name, int) for name in first):
                 module(*(first[place] for place in sorted(first)))
             else:
-                module(**first)
+                module(**{str(name): value for name, value in first.items()})
     except IndexError:
         if not found:  # else an id has no row, which is said in words of its own
             raise
@@ -436,7 +438,8 @@ def _layout_of(body: torch.Tensor, schema: Any) -> dict[str, Any]:
 def _as_dict(schema: Any) -> dict[str, Any]:
     if isinstance(schema, Mapping):
         return dict(schema)
-    return json.loads(to_native(schema).to_json())
+    native = to_native(schema)
+    return {} if native is None else native.to_dict()
 
 
 def _without_fixed(schema: Any) -> tuple[Any, list[Any]]:

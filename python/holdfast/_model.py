@@ -163,7 +163,7 @@ def load_model(
         embedding: The embedding of a file that token ids go to; found when left out.
         special_tokens: Ids that are never ranked, beside the embedding's padding.
     """
-    reading = {"output_kind": output_kind, "output_name": output_name}
+    reading: dict[str, Any] = {"output_kind": output_kind, "output_name": output_name}
     if isinstance(model, torch.nn.Module):
         if example is None:
             raise Error("load_model: a module is exported; give a batch of samples, example=inputs")
@@ -185,7 +185,8 @@ _TRACED_TOLERANCE = 1e-4
 
 
 def _copied(adapted: AdaptedModel, example: torch.Tensor, device: str | torch.device | None) -> Model:
-    module, reading = adapted.model, {"output_kind": adapted.output_kind, "output_name": adapted.output_name}
+    module: Any = adapted.model
+    reading: dict[str, Any] = {"output_kind": adapted.output_kind, "output_name": adapted.output_name}
     where, dtype = _computes_in(module, example)
     rows = example.detach().to(where, dtype)
     name = type(module).__name__
@@ -321,11 +322,12 @@ def prepared(model: Any, form: Form) -> Iterator[_core.Model]:
         return
     adapted, inputs = _adapted(model, form.given), form.array
     model = adapted.model
-    reading = {"output_kind": adapted.output_kind, "output_name": adapted.output_name}
+    reading: dict[str, Any] = {"output_kind": adapted.output_kind, "output_name": adapted.output_name}
     if form.function is not None:
         device, _ = _computes_in(model, inputs) if isinstance(model, torch.nn.Module) else _of_inputs(inputs)
         with evaluating(model) if isinstance(model, torch.nn.Module) else nullcontext():
-            yield _core.python_model(form.function, device, inputs.dtype, _name_of(model), False, **reading)
+            function: Any = form.function
+            yield _core.python_model(function, device, inputs.dtype, _name_of(model), False, **reading)
     elif isinstance(model, torch.nn.Module):
         computes_in = _computes_in(model, inputs)
         kind = (inputs.shape[1:], *computes_in)
