@@ -196,7 +196,7 @@ void run(AttackCommand& flags) {
 void add_attack(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<AttackCommand>();
   CLI::App* command = add_command(
-      app, "attack", "Moves the explanation while the prediction stays",
+      app, "attack", "Searches for small changes of the inputs that change their explanations but not the predictions",
       "holdfast attack --model mlp:examples/model.safetensors --inputs examples/inputs.npy --attack er --norm l2 --epsilon 0.5 "
       "--metric 'top_k(k=4)' --out runs/attack");
   flags->subject.add_to(*command, true);

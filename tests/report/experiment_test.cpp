@@ -74,9 +74,10 @@ TEST(ResultsMarkdown, HasASentenceOfVerdictAndOneOfEvidenceForEachClaim) {
   results["verdicts"][0]["why"] = "Number: share of the cases (five; all of them) that speak for it; 3 for it. And more.";
   write_kept(kept, results);
   const std::string page = results_markdown(kept);
-  EXPECT_THAT(page,
-              HasSubstr("**R2.** The claim: it is best. **Holds in part (quick: means little).** Evidence: 0.500 [0.100, 0.900], "
-                        "share of the cases (five; all of them) that speak for it (`r2et/table9`, quick scale, 5 seeds).\n"));
+  EXPECT_THAT(
+      page,
+      HasSubstr("**R2.** The claim: it is best.\n\n- **Holds in part (quick: means little).** Evidence: 0.500 [0.100, 0.900]: "
+                "share of the cases (five; all of them) that speak for it (`r2et/table9`, quick scale, 5 seeds).\n"));
   EXPECT_THAT(page, Not(HasSubstr("And more")));
   EXPECT_THAT(page, HasSubstr("| `r2et/table9` | A title | quick | robustness (2) |"));
   EXPECT_EQ(page, results_markdown(kept + "/"));
