@@ -10,13 +10,14 @@
 # make bench     the benchmarks: each asserts its results before it reports a ratio
 # make lint      formatting, static checks on changed files, ruff, the order of the stages, type names
 # make install   PREFIX=/usr/local
-# make fuzz      every fuzz target FUZZ_RUNS (1000000) times
+# make fuzz      every fuzz target FUZZ_RUNS (1000000) times, or for FUZZ_SECONDS each; writes its table to docs/reliability.md
 # make faults    1,000 kills at file calls and 10,000 damaged inputs; writes its table to docs/reliability.md
 # make clean     removes the build folders
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_RUNS ?= 1000000
+FUZZ_SECONDS ?= 0
 BASE ?= HEAD~1
 
 .PHONY: all setup setup-python setup-test build demo python wheel test test-more docs release asan sanitize golden bench lint install fuzz faults clean
@@ -89,7 +90,7 @@ faults: build
 fuzz:
 	@tools/setup.sh fuzz
 	@tools/build.sh fuzz $(JOBS)
-	@tools/fuzz.sh $(FUZZ_RUNS)
+	@tools/fuzz.sh $(FUZZ_RUNS) $(FUZZ_SECONDS)
 
 clean:
 	rm -rf build build-debug build-asan build-sanitize build-fuzz build-lint build-wheel

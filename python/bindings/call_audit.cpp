@@ -4,6 +4,7 @@
 #include "calls.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/memory.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/audit.h"
 #include "holdfast/experiment/audit_config.h"
@@ -91,6 +92,15 @@ AuditData examined(const Question& question, std::vector<NamedModel>& models, co
   return data;
 }
 
+// Large arrays lie in the run's folder while it is written, as they do in the command line.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& folder) { set_scratch_folder(folder); }
+  ~Scratch() { set_scratch_folder(""); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+};
+
 }  // namespace
 
 void audit(const Question& question, std::vector<NamedModel> models, const AuditChoice& choice) {
@@ -120,6 +130,7 @@ void audit(const Question& question, std::vector<NamedModel> models, const Audit
     return plan;
   };
   const FolderClaim claim = claim_run_folder(choice.out, request.identity, choice.restart);
+  const Scratch scratch(choice.out);
   Json results;
   with_advice(sized, [&] { results = complete_audit(request, choice.out); });
   write_audit_pages(results, choice.out);
@@ -140,6 +151,7 @@ void audit_config(const std::string& path, const AuditChoice& choice, const std:
                        .command = {choice.call}};
   if (const Json methods = parse_json(choice.methods, "methods"); !methods.empty()) request.identity["methods"] = methods;
   const FolderClaim claim = claim_run_folder(choice.out, request.identity, choice.restart);
+  const Scratch scratch(choice.out);
   const Json results = complete_audit(request, choice.out);
   write_audit_pages(results, choice.out);
 }

@@ -247,9 +247,16 @@ std::vector<std::string> study_flags() {
   return flags;
 }
 
+namespace {
+
+bool is_device_or_pipe(const std::string& path) {
+  return std::filesystem::exists(path) && !std::filesystem::is_regular_file(path) && !std::filesystem::is_directory(path);
+}
+
+}  // namespace
+
 std::string scratch_beside(const std::string& path) {
-  const bool is_device = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
-  if (path.empty() || is_device) return "";
+  if (path.empty() || is_device_or_pipe(path)) return "";
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return folder.empty() ? "." : folder;
 }
@@ -261,7 +268,7 @@ NewFolders prepare_output_file(const std::string& path, const std::vector<std::s
   if (!endings.empty() && std::none_of(endings.begin(), endings.end(), ends))
     usage_error("--out {}: the name must end in {}", path, fmt::join(endings, " or "));
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  check_writable_folder(folder);
+  if (!is_device_or_pipe(path)) check_writable_folder(folder);
   return NewFolders(folder);
 }
 

@@ -40,9 +40,11 @@ Json schema_json(const SubjectFlags& flags) {
 }
 
 at::Tensor read_values(const std::string& path, bool allow_non_finite) {
-  at::Tensor values = to_tensor(read_npy(path));
-  if (values.dim() < 1 || values.numel() == 0) input_error("{}: holds no samples", path);
-  return values.is_floating_point() ? read_inputs(path, {.allow_non_finite = allow_non_finite}) : values;
+  const NpyFacts facts = read_npy_facts(path);
+  const bool is_empty = std::find(facts.shape.begin(), facts.shape.end(), 0) != facts.shape.end();
+  if (facts.shape.empty() || is_empty) input_error("{}: holds no samples", path);
+  if (facts.type < ElementType::kFloat16) return to_tensor(read_npy(path));
+  return read_inputs(path, {.allow_non_finite = allow_non_finite});
 }
 
 }  // namespace given
@@ -55,7 +57,7 @@ std::string file_of_input(const std::string& text) {
 bool needs_packing(const SubjectFlags& flags) {
   if (flags.all_inputs.size() > 1 || !given::name_of_input(flags.all_inputs.front()).empty() || !flags.embedding.empty())
     return true;
-  const RawArray array = read_npy(flags.inputs);
+  const NpyFacts array = read_npy_facts(flags.inputs);
   const bool whole = array.type != ElementType::kBool && array.type < ElementType::kFloat16;
   return whole && array.shape.size() == 2 && file_exists(flags.model) && !flags.model.ends_with(".safetensors");
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +13,9 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <random>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -105,18 +108,52 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// A name beside `path` that nobody else uses. Process numbers would not do: in a container every program is number 1.
-std::string temporary_name(const std::string& path) {
-  std::random_device random;
-  return fmt::format("{}.{:08x}{:08x}.tmp", path, random(), random());
-}
-
 // Whether a name is one of ours: 16 hexadecimal digits between the last two dots.
 bool is_temporary(const std::string& name) {
   constexpr std::size_t kDigits = 16, kEnding = 4;
   if (!name.ends_with(".tmp") || name.size() < kDigits + kEnding + 1) return false;
   const std::size_t begin = name.size() - kEnding - kDigits;
   return name[begin - 1] == '.' && name.find_first_not_of("0123456789abcdef", begin) == name.size() - kEnding;
+}
+
+// A file of a new name beside `path`, with a lock that says that its writer is still there; -1 and errno when it cannot be made.
+int open_temporary(const std::string& path, std::string& name) {
+  while (true) {
+    name = temporary_name(path);
+    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) return file;
+    while (::flock(file, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    struct stat status {};
+    if (::fstat(file, &status) == 0 && status.st_nlink > 0) return file;
+    ::close(file);  // somebody who looked for left files came before the lock
+  }
+}
+
+// The lock goes with the process that held it.
+void remove_if_left(const std::string& temporary) {
+  const Descriptor file(::open(temporary.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file.valid() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(temporary.c_str());
+}
+
+bool is_left_over(const std::filesystem::directory_entry& entry) {
+  std::error_code ignored;
+  return entry.is_regular_file(ignored) && is_temporary(entry.path().filename().string());
+}
+
+// Looks at a folder when this process first writes to it.
+void remove_left_once(const std::string& folder) {
+  static std::mutex mutex;
+  static std::set<std::string> looked_at;
+  {
+    const std::lock_guard lock(mutex);
+    std::error_code error;
+    if (!looked_at.insert(std::filesystem::absolute(folder, error).string()).second) return;
+  }
+  std::error_code error;
+  for (std::filesystem::directory_iterator place(folder, error), end; !error && place != end; place.increment(error)) {
+    if (is_left_over(*place)) remove_if_left(place->path().string());
+  }
 }
 
 // A renamed file survives a power cut only once its folder was synced. File systems that cannot sync a folder say so;
@@ -185,9 +222,8 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
   // A device or a pipe, such as /dev/stdout: there is nothing to replace.
   const bool replaces = ::stat(path_.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
-  if (replaces) temporary_ = temporary_name(path_);
-  descriptor_ =
-      ::open(replaces ? temporary_.c_str() : path_.c_str(), O_WRONLY | O_CLOEXEC | (replaces ? O_CREAT | O_EXCL : 0), 0666);
+  if (replaces) remove_left_once(folder_of(path_));
+  descriptor_ = replaces ? open_temporary(path_, temporary_) : ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor_ < 0) fail(errno);
 }
 
@@ -210,12 +246,14 @@ void AtomicFile::write(std::string_view text) {
 }
 
 void AtomicFile::finish() {
-  if (!temporary_.empty() && ::fsync(descriptor_) != 0) fail(errno);
-  // Some file systems report a full disk only here.
-  if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
-  if (temporary_.empty()) return;
+  if (temporary_.empty()) {
+    if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
+    return;
+  }
+  if (::fsync(descriptor_) != 0) fail(errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   temporary_.clear();
+  ::close(std::exchange(descriptor_, -1));  // and the lock with it, which kept the file until it had its name
   sync_folder(folder_of(path_));
 }
 
@@ -234,17 +272,17 @@ void write_atomic(const std::string& path, std::string_view text) {
   write_atomic(path, as_bytes(text));
 }
 
+std::string temporary_name(const std::string& path) {
+  std::random_device random;
+  return fmt::format("{}.{:08x}{:08x}.tmp", path, random(), random());
+}
+
 void remove_temporaries(const std::string& folder, const std::vector<std::string>& but) {
-  std::vector<std::string> stale;
-  std::error_code ignored;
-  for (auto place = std::filesystem::recursive_directory_iterator(folder, ignored);
-       place != std::filesystem::recursive_directory_iterator(); place.increment(ignored)) {
-    const std::filesystem::directory_entry& entry = *place;
-    if (entry.is_directory(ignored) && std::find(but.begin(), but.end(), entry.path().filename().string()) != but.end())
-      place.disable_recursion_pending();
-    if (entry.is_regular_file(ignored) && is_temporary(entry.path().filename().string())) stale.push_back(entry.path().string());
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator place(folder, error), end; !error && place != end; place.increment(error)) {
+    if (std::find(but.begin(), but.end(), place->path().filename().string()) != but.end()) place.disable_recursion_pending();
+    if (is_left_over(*place)) remove_if_left(place->path().string());
   }
-  for (const std::string& path : stale) ::unlink(path.c_str());
 }
 
 void remove_folder(const std::string& path) {
@@ -276,8 +314,9 @@ void check_writable_folder(const std::string& path) {
     folder = parent;
   }
   if (!S_ISDIR(status.st_mode)) input_error("cannot write to the folder {}: {} is not a folder", path, folder);
-  const std::string probe = temporary_name((std::filesystem::path(folder) / "holdfast").string());
-  const Descriptor tried(::open(probe.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
+  remove_left_once(folder);
+  std::string probe;
+  const Descriptor tried(open_temporary((std::filesystem::path(folder) / "holdfast").string(), probe));
   if (!tried.valid()) input_error("cannot write to the folder {}: {}", path, reason(errno));
   ::unlink(probe.c_str());
 }

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <new>
@@ -32,8 +31,24 @@ Mappings& mappings() {
   return all;
 }
 
-std::string& scratch_folder() {
-  static std::string folder;
+// Python may start an audit in each of its threads.
+class ScratchFolder {
+ public:
+  std::string get() {
+    const std::lock_guard lock(mutex_);
+    return folder_;
+  }
+  void set(const std::string& folder) {
+    const std::lock_guard lock(mutex_);
+    folder_ = folder;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string folder_;
+};
+ScratchFolder& scratch_folder() {
+  static ScratchFolder& folder = *new ScratchFolder;
   return folder;
 }
 
@@ -42,8 +57,8 @@ int open_nameless(const std::string& folder) {
   const int nameless = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (nameless >= 0) return nameless;
   // Not every file system knows them.
-  std::string name = folder + "/holdfast.XXXXXX";
-  const int named = ::mkostemp(name.data(), O_CLOEXEC);
+  const std::string name = temporary_name(folder + "/holdfast");
+  const int named = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (named >= 0) ::unlink(name.c_str());
   return named;
 }
@@ -97,7 +112,7 @@ MappedBytes MappedBytes::of_file(const std::string& path) {
 }
 
 MappedBytes MappedBytes::scratch(std::size_t size) {
-  const std::string& folder = mapped::scratch_folder();
+  const std::string folder = mapped::scratch_folder().get();
   const std::string what = "scratch space in " + (folder.empty() ? "." : folder);
   const int descriptor = mapped::open_nameless(folder.empty() ? "." : folder);
   if (descriptor < 0) failure("cannot make {}: {}", what, mapped::reason(errno));
@@ -115,11 +130,11 @@ std::span<std::byte> MappedBytes::bytes() const {
 }
 
 void set_scratch_folder(const std::string& folder) {
-  mapped::scratch_folder() = folder;
+  mapped::scratch_folder().set(folder);
 }
 
 bool is_large(std::size_t bytes) {
-  return bytes >= kLargeBytes && !mapped::scratch_folder().empty();
+  return bytes >= kLargeBytes && !mapped::scratch_folder().get().empty();
 }
 
 void release_pages() {

@@ -309,6 +309,11 @@ RawArray read_npy(const std::string& path) {
   return parse_npy(MappedBytes::of_file(path).bytes(), path);
 }
 
+NpyFacts read_npy_facts(const std::string& path) {
+  Header header = read_header(MappedBytes::of_file(path).bytes(), path);
+  return {header.type, std::move(header.shape)};
+}
+
 std::optional<MappedNpy> map_npy(const std::string& path) {
   MappedBytes file = MappedBytes::of_file(path);
   Header header = read_header(file.bytes(), path);

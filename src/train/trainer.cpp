@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include <torch/csrc/autograd/generated/variable_factories.h>
+#include <torch/version.h>
 
 #include "holdfast/core/clock.h"
 #include "holdfast/core/error.h"
@@ -40,9 +41,11 @@ std::string fingerprint(const std::vector<std::int64_t>& rows) {
   return sha256_hex(std::as_bytes(std::span(rows))).substr(0, 16);
 }
 
-// What must be the same for a checkpoint to be continued.
+// What must be the same for a checkpoint to be continued. Other instructions or another torch round otherwise.
 Json settings_of(const Dataset& dataset, const TrainOptions& options) {
   Json settings = to_json(options);
+  settings["torch"] = TORCH_VERSION;
+  settings["instructions"] = at::get_cpu_capability();
   settings["dataset"] = dataset.name;
   settings["content of the dataset"] = dataset.digest;
   settings["training samples"] = fingerprint(dataset.train);

@@ -287,3 +287,18 @@ def test_another_instruction_set_is_another_run(holdfast, subject):
     run = ["audit", *subject, "--attack", "random(samples=2)", "--epsilon", "0.3", "--metric", "top_k(k=2)", "--out", "run"]
     holdfast(*run, env={"ATEN_CPU_CAPABILITY": "default"})
     holdfast.fails(*run, env={"ATEN_CPU_CAPABILITY": "avx2"}, saying=["another run", "/instructions"])
+
+
+def test_a_training_is_not_continued_with_other_instructions(holdfast, tmp_path):
+    (tmp_path / "train.toml").write_text(
+        '[dataset]\nname = "synthetic(samples=60)"\n[model]\narchitecture = "mlp(hidden=4)"\n[train]\nepochs = 1\n'
+    )
+    holdfast("train", "train.toml", "--out", "run", env={"ATEN_CPU_CAPABILITY": "default"})
+    holdfast.fails(
+        "train",
+        "train.toml",
+        "--out",
+        "run",
+        env={"ATEN_CPU_CAPABILITY": "avx2"},
+        saying=["another training", "instructions was"],
+    )

@@ -56,7 +56,7 @@ def test_a_signal_is_answered_where_nothing_looks_for_it(holdfast, tmp_path):
     """Writing to a pipe that nobody reads from cannot be interrupted by a look between two steps."""
     np.save(tmp_path / "maps.npy", np.random.default_rng(0).random((3, 4)))
     os.mkfifo(tmp_path / "never.csv")
-    process = holdfast.start("measure", "maps.npy", "maps.npy", "--metric", "kendall", "--out", "never.csv", "--sandbox", "off")
+    process = holdfast.start("measure", "maps.npy", "maps.npy", "--metric", "kendall", "--out", "never.csv")
     time.sleep(3)  # until the program has started and waits
     start = time.monotonic()
     process.terminate()

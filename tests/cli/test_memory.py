@@ -42,7 +42,7 @@ def peak_of(arguments, folder):
     return usage.ru_maxrss / 1024
 
 
-ATTACK = ["--attack", "random(samples=2)", "--epsilon", "0.5", "--metric", "top_k(k=50)", "--threads", "1", "--quiet"]
+ATTACK = ["--attack", "random(samples=1)", "--epsilon", "0.5", "--metric", "cosine", "--threads", "1", "--quiet"]
 
 
 def test_the_peak_does_not_depend_on_the_number_of_images(image_model, tmp_path):
@@ -54,7 +54,7 @@ def test_the_peak_does_not_depend_on_the_number_of_images(image_model, tmp_path)
         )
         (tmp_path / "inputs.npy").unlink()
     # 550 images more are 169 MB of inputs alone, and their maps and perturbed points three times that.
-    assert peaks[300] < peaks[50] + 120 and peaks[600] < peaks[50] + 120, peaks
+    assert max(peaks.values()) < peaks[50] + 40, peaks
 
 
 def test_mapped_and_converted_inputs_give_the_same_bytes(image_model, tmp_path, holdfast):

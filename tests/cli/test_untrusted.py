@@ -129,6 +129,15 @@ def test_the_kernel_holds_the_process_to_it(holdfast, subject):
     assert all("Seccomp:\t0" in status for status in status_of("--sandbox", "off"))
 
 
+def test_a_pipe_may_be_written_to(holdfast, tmp_path):
+    np.save(tmp_path / "maps.npy", np.random.default_rng(0).random((3, 4)))
+    os.mkfifo(tmp_path / "values.csv")
+    reader = subprocess.Popen(["cat", "values.csv"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    holdfast("measure", "maps.npy", "maps.npy", "--metric", "l2", "--out", "values.csv")
+    assert reader.communicate(timeout=60)[0].startswith("sample,")
+    assert "sample," in holdfast("measure", "maps.npy", "maps.npy", "--metric", "l2", "--out", "/dev/stdout").stdout
+
+
 def test_a_refusal_leaves_no_folder(holdfast, subject, tmp_path):
     holdfast.fails("audit", *subject, *AUDIT, "--metric", "top_k(k=0)", "--out", "deep/er/run", saying="k")
     assert not (tmp_path / "deep").exists()

@@ -1,5 +1,9 @@
 #include "holdfast/core/csv.h"
 
+#include <algorithm>
+#include <ctime>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
@@ -54,6 +58,23 @@ TEST(Csv, ColumnsAreFoundByNameTheFirstWhenItAppearsTwice) {
   const CsvTable table = parse_csv("age,score,score\n1,2,3\n", {}, "t.csv");
   EXPECT_EQ(table.column("score", "t.csv"), 1U);
   EXPECT_ERROR(table.column("scores", "t.csv"), kInput, "t.csv: no column 'scores' (did you mean 'score'?)");
+}
+
+// The time of the processor, not of the clock: eight times the columns take some eight times as long, not 64 times.
+TEST(Csv, ColumnsAreFoundInTimeThatGrowsWithTheirNumber) {
+  const auto seconds_for = [](int columns) {
+    std::string header = "c0", row = "1";
+    for (int i = 1; i < columns; ++i) {
+      header += fmt::format(",c{}", i);
+      row += ",1";
+    }
+    const std::clock_t start = std::clock();
+    const CsvTable table = parse_csv(header + "\n" + row + "\n", {}, "wide.csv");
+    for (const std::string& name : table.names) (void)table.column(name, "wide.csv");
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  };
+  const double few = std::min({seconds_for(10'000), seconds_for(10'000), seconds_for(10'000)});
+  EXPECT_LT(seconds_for(80'000), 32 * std::max(few, 1e-3));
 }
 
 TEST(Csv, WhatIsWrittenReadsBack) {

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include "holdfast/core/file_stream.h"
 #include "support/errors.h"
 #include "support/temp_folder.h"
 
@@ -155,6 +157,29 @@ TEST(WriteAtomic, DevicesAreWrittenDirectly) {
   EXPECT_NO_THROW(write_atomic("/dev/null", "x"));
   EXPECT_TRUE(file_exists("/dev/null"));
   EXPECT_ERROR(write_atomic("/dev/full", "x"), kFailure, "cannot write /dev/full: No space left on device");
+}
+
+// Files that a killed process left have nobody who holds their lock.
+TEST(WriteAtomic, RemovesWhatKilledWritersLeftAndNothingElse) {
+  const TempFolder folder;
+  const std::string left = folder / "results.json.0123456789abcdef.tmp", own = folder / "notes.tmp";
+  for (const std::string& path : {left, own}) std::ofstream(path) << "half";
+  write_atomic(folder / "other.json", "{}");
+  EXPECT_FALSE(file_exists(left));
+  EXPECT_TRUE(file_exists(own)) << "a user's file";
+}
+
+TEST(RemoveTemporaries, LeavesTheFilesOfWritersThatAreStillThere) {
+  const TempFolder folder;
+  make_folders(folder / "below");
+  const std::string left = folder / "below/tile.0123456789abcdef.tmp";
+  std::ofstream(left) << "half";
+  AtomicFile living(folder / "below/maps.npy");
+  living.write("whole");
+  remove_temporaries(folder.path());
+  EXPECT_FALSE(file_exists(left));
+  living.finish();
+  EXPECT_EQ(read_text(folder / "below/maps.npy"), "whole");
 }
 
 TEST(WriteAtomic, SaysWhyNot) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import os
 import random
 import struct
 import zlib
@@ -92,6 +93,7 @@ def originals(base: Path) -> list[tuple[str, str, bytes, list[str], bool]]:
         "out",
     ]
     finished = base / "finished"
+    checkpoint = (base / "trained" / "checkpoint.safetensors").read_bytes()
     return [
         ("array (.npy)", "inputs.npy", npy, explain, True),
         ("weights (.safetensors)", "model.safetensors", (base / "model.safetensors").read_bytes(), explain, True),
@@ -100,6 +102,8 @@ def originals(base: Path) -> list[tuple[str, str, bytes, list[str], bool]]:
         ("configuration (.toml)", "audit.toml", _AUDIT, ["audit", "audit.toml", "--out", "out"], True),
         ("table (.csv)", "table.csv", _csv(), ["audit", "csv.toml", "--out", "out"], True),
         ("image (.png)", "pictures/cat/3.png", _png(), ["audit", "image.toml", "--out", "out"], True),
+        ("checkpoint of a training", "trained/checkpoint.safetensors", checkpoint, subjects.TRAINED, True),
+        ("gate", "text.gate", b"top_k(k=2).low>=0.1", subjects.COMMANDS["audit"], True),
         (
             "results.json of a run",
             "finished/results.json",
@@ -161,5 +165,8 @@ def cases(base: Path, count: int, rng: random.Random) -> Iterator[Case]:
     sound = originals(base)
     for number in range(count):
         kind, file, data, command, limited = sound[number % len(sound)]
-        text = Path(file).suffix in {".json", ".toml", ".csv"}
-        yield Case(kind, file, damaged(data, rng, text), command, number, limited)
+        text = Path(file).suffix in {".json", ".toml", ".csv", ".gate"}
+        changed = damaged(data, rng, text)
+        if file.endswith(".gate"):  # given as a word of the command line, which holds no zeros
+            command = [*command, "--gate", os.fsdecode(changed.replace(b"\0", b"0") or b" ")]
+        yield Case(kind, file, changed, command, number, limited)

@@ -159,7 +159,7 @@ def write_page(text: str) -> None:
     page = PAGE.read_text()
     begin, end = "<!-- made by make faults -->\n", "<!-- end -->\n"
     head, rest = page.split(begin)
-    PAGE.write_text(head + begin + text + end + rest.split(end)[1])
+    PAGE.write_text(head + begin + text + end + rest.split(end, 1)[1])
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ BINARY = os.environ.get("HOLDFAST_BINARY", str(ROOT / "build" / "holdfast"))
 
 
 def prepare(folder: Path) -> None:
-    """A 6-8-3 network, 12 samples, a finished audit for `report`, and configurations."""
+    """A 6-8-3 network, 12 samples, a finished audit for `report`, a finished training, and configurations."""
     random = np.random.default_rng(0)
     sizes = {"hidden1.weight": (8, 6), "hidden1.bias": 8, "output.weight": (3, 8), "output.bias": 3}
     weights = {name: random.normal(size=size).astype(np.float32) for name, size in sizes.items()}
@@ -28,15 +28,18 @@ def prepare(folder: Path) -> None:
     )
     made = run([*COMMANDS["audit"][:-1], "finished"], folder)
     assert made.returncode in (0, 1), made.stderr
+    trained = run(TRAINED, folder)
+    assert trained.returncode == 0, trained.stderr
 
 
 SUBJECT = ["--model", "mlp:model.safetensors", "--inputs", "inputs.npy"]
 THREAT = ["--attack", "er(steps=4)", "--epsilon", "0.3", "--metric", "top_k(k=2)", "--threads", "1", "--tile", "4"]
+TRAINED = ["train", "train.toml", "--threads", "1", "--out", "trained"]
 COMMANDS = {
     "audit": ["audit", *SUBJECT, *THREAT, "--measure", "curvature", "--gate", "top_k(k=2)>=0.1", "--out", "out"],
     "attack": ["attack", *SUBJECT, *THREAT, "--out", "out"],
     "explain": ["explain", *SUBJECT, "--out", "out/maps.npy"],
-    "train": ["train", "train.toml", "--out", "out", "--threads", "1"],
+    "train": [*TRAINED[:-1], "out"],
     "reproduce": ["reproduce", "r2et/bounds", "--scale", "quick", "--threads", "1", "--out", "out"],
     "report": ["report", "finished", "--out", "out/report.html"],
 }
@@ -54,11 +57,12 @@ def run(arguments: list[str], folder: Path, **environment: str) -> subprocess.Co
     )
 
 
-_TIMES = re.compile(rb'"(seconds|started|ended|loading|training|this call)": ?("[^"]*"|[0-9.e+-]+)')
+# Of manifests: when, how long, and how much of it this call did itself.
+_OF_THE_CALL = re.compile(rb'"(seconds|started|ended|loading|training|this call|trained|computed|kept)": ?("[^"]*"|[0-9.e+-]+)')
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """The digest of every file below the folder; times of day and durations do not count."""
+    """The digest of every file below the folder; what a manifest says of the call itself does not count."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if not path.is_file():
@@ -66,7 +70,7 @@ def contents(folder: Path) -> dict[str, str]:
         if path.suffix == ".safetensors":  # a checkpoint's history has durations
             data = b"".join(name.encode() + array.tobytes() for name, array in sorted(load_file(path).items()))
         else:
-            data = _TIMES.sub(rb'"\1": 0', path.read_bytes())
+            data = _OF_THE_CALL.sub(rb'"\1": 0', path.read_bytes())
         found[str(path.relative_to(folder))] = hashlib.sha256(data).hexdigest()
     return found
 

@@ -41,6 +41,14 @@ def npy_with_header(header):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
 
 
+def make_arff():
+    head = "@relation small\n@attribute age numeric\n@attribute class {no, 'yes, sure'}\n"
+    write("arff", "good_quoted.arff", head + "@DATA\n31,no\n47,'yes, sure'\n")
+    write("arff", "bad_no_data.arff", head)
+    write("arff", "bad_no_rows.arff", head + "@data\n")
+    write("arff", "bad_fields.arff", head + "@data\n31,no,1\n")
+
+
 def make_npy():
     grid = np.arange(6, dtype=np.float32).reshape(2, 3)
     truncated("npy", "float32.npy", npy(grid))
@@ -157,7 +165,9 @@ def make_text():
     write("config", "bad_nested.toml", "a = " + "[" * 300)
     write("config", "bad_deep.toml", "a." * 300 + "b = 1\n")
 
-    write("results", "good_empty.json", '{"title": "t", "models": [], "rows": [], "measures": [], "comparisons": [], "gates": []}')
+    write(
+        "results", "good_empty.json", '{"title": "t", "models": [], "rows": [], "measures": [], "comparisons": [], "gates": []}'
+    )
     write("results", "bad_rows.json", '{"rows": 3, "gates": [{}]}')
     write("printable", "good_text", "caf\u00e9 \u5e74 \u2028 \x1b[31m \n".encode() + b"\xff\xc0\xaf\xed\xa0\x80")
 
@@ -342,6 +352,7 @@ if __name__ == "__main__":
     for seed in CORPUS.glob("*/*"):  # what a fuzzer found is named otherwise and stays
         if seed.name.startswith(("good_", "bad_")):
             seed.unlink()
+    make_arff()
     make_npy()
     make_safetensors()
     make_csv()

@@ -283,3 +283,26 @@ def test_nothing_shows_a_temporary_file_or_pybinds_words(network, inputs):
             call()
         text = str(raised.value)
         assert "\n" not in text and "/tmp" not in text and "incompatible" not in text and "pybind" not in text, text
+
+
+def test_large_results_lie_in_the_run_folder_and_not_in_memory(tmp_path):
+    """20 MB of maps and points: while the model runs they are mapped from files without a name, which leave nothing."""
+    seen = set()
+
+    def model(x):
+        with open("/proc/self/maps") as maps:
+            seen.update("run" for line in maps if str(tmp_path / "run") in line)
+        return torch.stack([x.flatten(1).mean(1), x.flatten(1).square().mean(1)], 1)
+
+    images = np.random.default_rng(0).random((70, 3, 160, 160), dtype=np.float32)
+    run = holdfast.audit(
+        {"plain": model},
+        images,
+        explainer="saliency",
+        attack="random(samples=1)",
+        metric="cosine",
+        threat=holdfast.Threat("l2", 0.5),
+        out=tmp_path / "run",
+    )
+    assert seen == {"run"} and run.to_frame().shape[0] == 70
+    assert not [path for path in (tmp_path / "run").rglob("*") if path.suffix == ".tmp"]

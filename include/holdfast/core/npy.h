@@ -13,6 +13,12 @@ namespace holdfast {
 
 RawArray parse_npy(std::span<const std::byte> file, const std::string& where);
 RawArray read_npy(const std::string& path);
+// What a file says of its array, checked against its size, without reading the elements.
+struct NpyFacts {
+  ElementType type = ElementType::kFloat32;
+  std::vector<std::int64_t> shape;
+};
+NpyFacts read_npy_facts(const std::string& path);
 // The array where it lies in its file; nothing where the file is small, or its elements lie in another order.
 struct MappedNpy {
   ElementType type = ElementType::kFloat32;

@@ -1,6 +1,7 @@
 // Pima Indians Diabetes, as Weka ships it (diabetes.arff): does a test for diabetes turn out positive?
 // Eight numbers; zeros that stand for missing values are left as they are.
 #include "holdfast/data/dataset.h"
+#include "arff.h"
 #include "tables.h"
 
 namespace holdfast::data::diabetes {

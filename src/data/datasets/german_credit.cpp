@@ -2,6 +2,7 @@
 // 7 numbers and 13 categories with 54 levels. Two levels that the file declares and no row has (a vacation as the purpose, single
 // women) are left out.
 #include "holdfast/data/dataset.h"
+#include "arff.h"
 #include "tables.h"
 
 namespace holdfast::data::german_credit {

@@ -16,10 +16,6 @@ std::vector<OptionSpec> table_options(std::vector<OptionSpec> own = {});
 // Encodes `table` with statistics of the training part. `labels` is categorical: its levels are the classes.
 Dataset table_dataset(const Table& table, const Column& labels, Split split, const Encoding& encoding);
 
-// The rows behind @data of one of Weka's files, with ARFF's quotes made those of CSV; columns are called `names`. Lines before
-// the rows are emptied rather than removed, so that messages name the right line.
-CsvTable read_arff(const std::string& path, const std::vector<std::string>& names);
-
 // Gives the rows for which `keep` is true, with their lines.
 template <class Keep>
 CsvTable filtered(const CsvTable& csv, Keep keep) {
