@@ -64,7 +64,8 @@ int open_nameless(const std::string& folder) {
 }
 
 std::atomic<std::size_t> looked_at{0};
-constexpr std::size_t kMostLookedAt = std::size_t{32} << 20;
+// The kernel maps what lies around a page too, up to 2 MiB: what is resident may be several times what was looked at.
+constexpr std::size_t kMostLookedAt = std::size_t{8} << 20;
 
 // Arrays that LargeAllocator mapped.
 struct Arrays {

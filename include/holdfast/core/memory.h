@@ -61,7 +61,7 @@ bool is_large(std::size_t bytes);
 
 // Takes the pages of all mapped bytes out of memory; they come back when they are next looked at.
 void release_pages();
-// For those who go through mapped bytes: releases the pages each time that 32 MiB more were looked at.
+// For those who go through mapped bytes: releases the pages each time that 8 MiB more were looked at.
 void count_looked_at(std::size_t bytes);
 
 // An allocator for std::vector whose large arrays are mapped. Elements are left as they are where no value is given.
