@@ -150,10 +150,12 @@ at::Tensor PythonModel::first_sample(const at::Tensor& inputs) const {
 at::Tensor PythonModel::look_at(const at::Tensor& inputs) {
   const at::AutoGradMode with_graph(true);
   const at::Tensor sample = first_sample(inputs).clone();  // a leaf could not be written to
+  const at::Tensor before = sample.detach().clone();
   const auto version = sample._version();
   const at::Tensor outputs = first_call(sample, inputs);
   check_outputs(outputs, 1, options_.output_kind);
-  writes_to_inputs_ = sample._version() != version;
+  // What is written to x.data has no version.
+  writes_to_inputs_ = sample._version() != version || !at::equal(sample.detach(), before);
   capabilities_.gradients = outputs.requires_grad();
   capabilities_.double_backward = capabilities_.gradients;
   if (options_.output_kind == OutputKind::kAuto) {
