@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 import numpy as np
 import pytest
@@ -137,9 +138,12 @@ def test_verify_recomputes_the_worst_samples(holdfast, table, tmp_path):
 
 def forge(path, array):
     """Writes an array of a run, and its digest into the manifest."""
-    manifest, before = path.parents[2] / "manifest.json", hashlib.sha256(path.read_bytes()).hexdigest()
+    run = path.parents[2]
     np.save(path, array)
-    manifest.write_text(manifest.read_text().replace(before, hashlib.sha256(path.read_bytes()).hexdigest()))
+    name, digest = re.escape(str(path.relative_to(run))), hashlib.sha256(path.read_bytes()).hexdigest()
+    written, count = re.subn(rf'("{name}": ")[0-9a-f]{{64}}"', rf'\g<1>{digest}"', (run / "manifest.json").read_text())
+    assert count == 1
+    (run / "manifest.json").write_text(written)
 
 
 def test_verify_finds_other_weights_and_other_inputs(holdfast, table, tmp_path):

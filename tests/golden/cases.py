@@ -69,6 +69,7 @@ EXPLAIN = [
     ("gradient_shap", TABLE, "gradient_shap(samples=10)", ROWS, "rest"),
     ("gradient_shap with noise", IMAGES, "gradient_shap(samples=10,sigma=0.1,target=logit)", PIXELS, "rest"),
     ("occlusion", TABLE, "occlusion", [], "rest"),
+    ("shapley", TABLE, "shapley", ROWS, "rest"),
     ("valid_effect", TABLE, "valid_effect", [], "small"),
     ("occlusion of images", IMAGES, "occlusion(window=3,stride=2)", [], "rest"),
     ("deep_lift", TABLE, "deep_lift", [], "rest"),

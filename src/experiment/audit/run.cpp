@@ -36,7 +36,7 @@ class Audit {
     for (const AuditModel& model : plan_.models) {
       const AuditData& data = plan_.data[model.data];
       const at::Tensor logits = predict(*model.model, data.samples.inputs, data.samples.layout(), plan_.tiles);
-      check_labels(model, data, logits.size(1));
+      if (model.model->output_kind() != OutputKind::kValue) check_labels(model, data, logits.size(1));
       models_.push_back(model_json(model, data, logits));
     }
     std::int64_t total = 0;

@@ -156,6 +156,7 @@ class OwnTop final : public Objective {
   void check(const Network& network, const Schema& schema) const override {
     check_margin_fits(name(), network, schema, gates_);
     if (schema.groups.empty()) usage_error("{}: the table has no one-hot groups, which its gates are made of", name());
+    if (schema.features.empty()) usage_error("{}: the schema has no features; list them with low, high and deviation", name());
     for (const TableFeature& feature : schema.table_features()) {
       if (feature.is_category || schema.features[static_cast<std::size_t>(feature.columns[0])].deviation) continue;
       usage_error("{}: the schema gives no deviation of '{}', its standard deviation over the training rows", name(),
