@@ -81,7 +81,8 @@ def test_what_was_assumed_is_said_once_and_kept(holdfast, subject, tmp_path):
 
 def test_a_value_needs_a_tolerance_and_keeps_it(holdfast, subject, tmp_path):
     linear = save(tmp_path / "model.pt", 1, lambda z: z)
-    model = ["--model", "model.pt", "--output-kind", "value", *subject[2:], "--metric", "top_k(k=2)", "--epsilon", "0.5", "--attack", "er"]
+    flags = ["--explainer", "input_x_gradient", "--attack", "er", "--metric", "top_k(k=2)", "--epsilon", "0.5"]
+    model = ["--model", "model.pt", "--output-kind", "value", *subject[2:], *flags]
     holdfast.fails("attack", *model, "--out", "a", saying="model.pt gives a value: how far may it move")
     holdfast("attack", *model, "--tolerance", "0.05", "--out", "a")
     moved, clean = (torch.tensor(np.load(tmp_path / name)) for name in ("a/perturbed.npy", "inputs.npy"))

@@ -12,6 +12,11 @@
 namespace holdfast::experiment {
 namespace {
 
+// Not of a model that gives a value.
+bool has_classes(const at::Tensor& logits, const at::Tensor& labels) {
+  return labels.defined() && logits.size(1) > 1;
+}
+
 Json interval_json(const Interval& interval) {
   return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}, {"count", interval.count}};
 }
@@ -70,7 +75,7 @@ Json attack_facts(const Row& row) {
           {"median_margin_used", median(margins_used)},
           {"sensitivity", change.mean},
           {"sensitivity_interval", ends(change)},
-          {"auc", labels.defined() ? interval_json(auc(result.perturbed_logits, labels)) : Json()},
+          {"auc", has_classes(result.perturbed_logits, labels) ? interval_json(auc(result.perturbed_logits, labels)) : Json()},
           {"no_gradient", no_gradient_json(result)},
           {"verified", to_json(result.verified)}};
 }
@@ -105,8 +110,9 @@ Json model_json(const AuditModel& model, const AuditData& data, const at::Tensor
   Json json{{"name", model.name}, {"dataset", data.name}};
   json.update(model.facts);
   const at::Tensor& labels = data.samples.labels;
-  json["accuracy"] = labels.defined() ? interval_json(accuracy(logits, labels)) : Json();
-  json["auc"] = labels.defined() ? interval_json(auc(logits, labels)) : Json();
+  const bool classifies = has_classes(logits, labels);
+  json["accuracy"] = classifies ? interval_json(accuracy(logits, labels)) : Json();
+  json["auc"] = classifies ? interval_json(auc(logits, labels)) : Json();
   return json;
 }
 
