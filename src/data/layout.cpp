@@ -47,8 +47,12 @@ Layout checked(const Layout& layout) {
   if (layout.context > 0 && layout.sides != 1) input_error("pairs have no context");
   if (layout.kind == Layout::Kind::kTokens && layout.context == 0)
     input_error("tokens have at least 1 number of context: whether a token is ranked");
-  elements += static_cast<double>(layout.context) * static_cast<double>(std::max<std::int64_t>(1, layout.side_features()));
-  if (elements > static_cast<double>(kLargestSample)) input_error("a layout has at most 2^40 elements, not {:.3g}", elements);
+  const auto check_size = [&] {
+    if (elements > static_cast<double>(kLargestSample)) input_error("a layout has at most 2^40 elements, not {:.3g}", elements);
+  };
+  check_size();  // before side_features(), which is exact only below it
+  elements += static_cast<double>(layout.context) * static_cast<double>(layout.side_features());
+  check_size();
   return layout;
 }
 
