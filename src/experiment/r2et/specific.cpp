@@ -15,7 +15,7 @@ namespace holdfast::experiment::paper::r2et {
 namespace robust {
 
 const char* const kBestVanilla = "Vanilla, best epoch";
-constexpr double kEnoughTables = 3;
+constexpr double kEnoughTables = 3, kTables = 6;
 
 // What the attacker may do to the rows of a table.
 struct Reach {
@@ -191,18 +191,18 @@ Finding judge_table(const std::string& dataset, const std::vector<Entry>& entrie
 
 paper::Finding judge(const std::vector<Finding>& tables) {
   std::vector<std::string> met, all;
-  std::size_t open = 0;
+  double open = kTables - static_cast<double>(tables.size());  // what was not tried decides nothing
   Value highest;
   for (const Finding& one : tables) {
     if (one.judgement == Judgement::kHolds) met.push_back(one.dataset);
-    open += one.judgement == Judgement::kNotDecided ? 1 : 0;
+    if (one.judgement == Judgement::kNotDecided) ++open;
     if (std::isnan(highest.value) || one.lift.value > highest.value) highest = one.lift;
     all.push_back(fmt::format("{}: the highest lift is {}, of {}.", one.dataset, words(one.lift), one.best));
   }
   const auto count = static_cast<double>(met.size());
-  const Judgement judgement = count >= kEnoughTables                              ? Judgement::kHolds
-                              : count + static_cast<double>(open) < kEnoughTables ? Judgement::kDoesNotHold
-                                                                                  : Judgement::kNotDecided;
+  const Judgement judgement = count >= kEnoughTables         ? Judgement::kHolds
+                              : count + open < kEnoughTables ? Judgement::kDoesNotHold
+                                                             : Judgement::kNotDecided;
   return {judgement,
           {{"met", met.empty() ? "nowhere" : fmt::format("on {}", fmt::join(met, ", "))},
            {"all", fmt::format("{}", fmt::join(all, " "))}},
