@@ -68,18 +68,21 @@ Json identity_of(const std::vector<NamedModel>& models, const AuditData& data, c
 }
 
 // The samples as every model takes them, and each model asked once before any work.
-AuditData examined(const Question& question, const std::vector<NamedModel>& models, const AuditChoice& choice) {
+AuditData examined(const Question& question, std::vector<NamedModel>& models, const AuditChoice& choice) {
   AuditData data{.name = choice.dataset, .samples = question.samples, .trial = choice.trial};
   const at::Tensor inputs = data.samples.inputs;
   if (inputs.dim() > 0) data.samples.ids = at::arange(inputs.size(0), at::kLong);
   if (choice.labels.defined()) data.samples.labels = checked_labels(choice.labels, inputs.size(0), 0, "labels");
   if (inputs.dim() >= 2 && inputs.is_floating_point()) exclude_non_finite(data);
-  for (const NamedModel& one : models) {
+  for (NamedModel& one : models) {
     Question own = question;
-    own.model = one.model;
+    own.model = std::const_pointer_cast<Model>(one.model);
     own.samples = data.samples;
     const Examined found = examine(own);
     if (PythonModel* function = python_model(own)) function->look_twice(found.subject.samples.inputs);
+    one.model = found.subject.model;
+    if (one.model->output_kind() == OutputKind::kValue && choice.labels.defined())
+      usage_error("labels: they are classes, and {} gives a value", one.name);
     const at::Tensor ids = data.samples.ids;
     data.samples = found.subject.samples;
     data.samples.ids = ids;  // the rows of what was given
@@ -90,7 +93,7 @@ AuditData examined(const Question& question, const std::vector<NamedModel>& mode
 
 }  // namespace
 
-std::string audit(const Question& question, const std::vector<NamedModel>& models, const AuditChoice& choice) {
+std::string audit(const Question& question, std::vector<NamedModel> models, const AuditChoice& choice) {
   if (models.empty()) usage_error("models: there is none");
   for (const std::string& call : choice.trial.explainers) (void)explainers().make(call);
   for (const std::string& call : choice.trial.attacks) (void)attacks().make(call);
@@ -101,7 +104,7 @@ std::string audit(const Question& question, const std::vector<NamedModel>& model
   check_gates_answered(request.gates, {choice.trial});
   AuditData data = examined(question, models, choice);
   Question sized = question;
-  sized.model = models.front().model;
+  sized.model = std::const_pointer_cast<Model>(models.front().model);
   sized.tiles = tiles_of(sized, data.samples.layout());
   request.identity = identity_of(models, data, choice, sized);
   request.prepare = [&] {
@@ -109,6 +112,7 @@ std::string audit(const Question& question, const std::vector<NamedModel>& model
     plan.data.push_back(data);
     for (const NamedModel& one : models) {
       Json facts{{"model", one.model->name()}};
+      facts.update(output_facts(*one.model));
       if (const auto parameters = one.model->parameter_count()) facts["parameters"] = *parameters;
       if (!has_file(*one.model)) facts["in_python"] = true;
       plan.models.push_back({.name = one.name, .data = 0, .model = one.model, .facts = facts});

@@ -81,11 +81,11 @@ struct AuditChoice {
 };
 struct NamedModel {
   std::string name;
-  std::shared_ptr<Model> model;
+  std::shared_ptr<const Model> model;
   std::string content;  // digest of what Python knows of it; empty: its file's
 };
 // Runs the audit in its folder and writes the report; `question` has no model of its own. Returns results.json.
-std::string audit(const Question& question, const std::vector<NamedModel>& models, const AuditChoice& choice);
+std::string audit(const Question& question, std::vector<NamedModel> models, const AuditChoice& choice);
 // The same for a configuration file; of the choice out, gates, restart, call and methods are read.
 std::string audit_config(const std::string& path, const AuditChoice& choice, const std::vector<std::string>& overrides,
                          const TileOptions& tiles, at::Device device);

@@ -33,7 +33,9 @@ std::string catalogue_json() {
   return dump_json(listing);
 }
 
-at::Tensor run_native(const Model& model, const at::Tensor& inputs) {
+at::Tensor run_native(const std::shared_ptr<Model>& given, const at::Tensor& inputs) {
+  const std::shared_ptr<const Model> settled = with_logits(given, OutputKind::kAuto, inputs);
+  const Model& model = *settled;
   return model.logits(inputs.to(at::TensorOptions().device(model.device()).dtype(model.dtype())));
 }
 
@@ -46,29 +48,44 @@ std::vector<std::tuple<std::string, at::Tensor, bool>> parameters_of(const Model
   return all;
 }
 
+ModelOptions reading_of(const std::string& output_kind, const std::string& output_name) {
+  return {.output_kind = parse_output_kind(output_kind), .output_name = output_name};
+}
+
 void bind_model(py::module_& module) {
   py::class_<Model, std::shared_ptr<Model>>(module, "Model")
       .def_property_readonly("name", &Model::name)
       .def_property_readonly("device", &Model::device)
       .def_property_readonly("dtype", &Model::dtype)
+      .def_property_readonly("output_kind", [](const Model& model) { return output_kind_name(model.output_kind()); })
       .def_property_readonly("layers", [](const Model& model) { return model.network() != nullptr; })
       .def("describe", &Model::describe)
       .def("parameters", &parameters_of)
+      .def(
+          "look_at",
+          [](Model& model, const at::Tensor& inputs) {
+            if (auto* function = dynamic_cast<PythonModel*>(&model)) function->look_at(inputs);
+          },
+          py::arg("inputs"), Unlocked())
       .def("rename", &Model::set_name)
       .def("logits", &run_native, py::arg("inputs"), Unlocked());
   module.def(
-      "load_model", [](const std::string& text, at::Device device) { return std::shared_ptr<Model>(load_model(text, device)); },
-      py::arg("text"), py::arg("device"), Unlocked());
+      "load_model",
+      [](const std::string& text, at::Device device, const std::string& output_kind, const std::string& output_name) {
+        return std::shared_ptr<Model>(load_model(text, device, reading_of(output_kind, output_name)));
+      },
+      py::arg("text"), py::arg("device"), py::arg("output_kind") = "auto", py::arg("output_name") = "", Unlocked());
   module.def(
       "python_model",
       [](py::function function, at::Device device, at::ScalarType dtype, const std::string& name, bool known_apart,
-         bool recurrent) {
-        auto model = std::make_shared<PythonModel>(std::move(function), device, dtype, known_apart, recurrent);
+         bool recurrent, const std::string& output_kind, const std::string& output_name) {
+        auto model = std::make_shared<PythonModel>(std::move(function), device, dtype, known_apart, recurrent,
+                                                   reading_of(output_kind, output_name));
         model->set_name(name);
         return std::shared_ptr<Model>(model);
       },
       py::arg("function"), py::arg("device"), py::arg("dtype"), py::arg("name"), py::arg("known_apart") = false,
-      py::arg("recurrent") = false);
+      py::arg("recurrent") = false, py::arg("output_kind") = "auto", py::arg("output_name") = "");
 }
 
 void bind_schema(py::module_& module) {

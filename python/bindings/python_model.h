@@ -1,4 +1,5 @@
-// A Python function from inputs to logits as a Model.
+// A Python function as a Model. What it gives may be a tensor, or a tuple, dictionary or object that holds one; outputs.h says
+// how that becomes logits.
 //
 // The interpreter lock is taken only to call the function; everything else, autograd's passes above all, runs without it.
 // Tensors are handed over as they are, without a copy, except where the function computes in another precision than ours
@@ -17,19 +18,22 @@ namespace holdfast::python {
 class PythonModel final : public Model {
  public:
   // `dtype`: what the function computes in; `known_apart`: as Capabilities; `recurrent`: it has layers that cuDNN would run,
-  // which cannot be differentiated there in evaluation mode.
-  PythonModel(py::function function, at::Device device, at::ScalarType dtype, bool known_apart = false, bool recurrent = false);
+  // which cannot be differentiated there in evaluation mode; of `options` the outputs.
+  PythonModel(py::function function, at::Device device, at::ScalarType dtype, bool known_apart, bool recurrent,
+              ModelOptions options);
 
   at::Tensor logits(const at::Tensor& inputs) const override;
   using Model::logits;
 
+  OutputKind output_kind() const override { return options_.output_kind; }
   Capabilities capabilities() const override { return capabilities_; }
   at::Device device() const override { return device_; }
   at::ScalarType dtype() const override { return dtype_ == at::kDouble ? at::kDouble : at::kFloat; }
   std::string describe() const override;
 
   // One call with a copy of the first sample: finds out, before any work, what the function gives, whether gradients reach
-  // the inputs, and whether it writes to them. Gives that sample's logits, [classes]; throws kInput for what is not logits.
+  // the inputs, and whether it writes to them. Another one where a single sample does not tell probabilities from logits. Gives
+  // the first sample's logits, [classes]; throws kInput for what cannot become logits.
   at::Tensor look_at(const at::Tensor& inputs);
   // After look_at: finds out whether the first sample's gradient can be differentiated again, as attacks by gradient need.
   void look_twice(const at::Tensor& inputs);
@@ -37,11 +41,14 @@ class PythonModel final : public Model {
  private:
   at::Tensor first_sample(const at::Tensor& inputs) const;  // a copy that requires gradients
   at::Tensor call(const at::Tensor& inputs) const;
+  at::Tensor first_call(const at::Tensor& sample, const at::Tensor& inputs) const;
+  OutputKind found_kind(const at::Tensor& outputs, const at::Tensor& inputs) const;
 
   std::shared_ptr<py::function> function_;  // let go with the interpreter lock, wherever that happens
   at::Device device_;
   at::ScalarType dtype_;
   bool recurrent_;
+  ModelOptions options_;
   Capabilities capabilities_{.side_by_side = false};
   bool writes_to_inputs_ = false;
 };

@@ -24,18 +24,24 @@ void check_finite(const at::Tensor& batch, const std::string& what) {
   input_error("{}: sample {} holds NaN or infinity", what, bad.nonzero()[0].item<std::int64_t>());
 }
 
-// Logits of the first sample, [classes]; a model that refuses the samples does so here. Python's models say more (look_at).
-at::Tensor first_logits(Model& model, const at::Tensor& inputs) {
+// The model with logits for outputs, and those of the first sample, [classes]; a model that refuses the samples does so here.
+// Python's models say more (look_at).
+std::pair<std::shared_ptr<const Model>, at::Tensor> with_first_logits(const std::shared_ptr<Model>& given,
+                                                                      const at::Tensor& inputs) {
+  Model& model = *given;
   if (const std::optional<Layout> layout = model.layout(); layout && layout->sample_shape() != inputs.sizes().slice(1).vec()) {
     input_error("inputs: samples have shape {}, but {} takes {}", to_string(inputs.sizes().slice(1).vec()), model.name(),
                 to_string(layout->sample_shape()));
   }
-  if (auto* function = dynamic_cast<PythonModel*>(&model)) return function->look_at(inputs);
+  if (auto* function = dynamic_cast<PythonModel*>(&model)) return {given, function->look_at(inputs)};
+  const std::shared_ptr<const Model> settled = with_logits(given, OutputKind::kAuto, inputs);
   const at::NoGradGuard no_graph;
   const at::Tensor sample = inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype()));
-  const at::Tensor logits = model.logits(sample);
-  if (const std::string wrong = wrong_outputs(logits.sizes(), 1); !wrong.empty()) input_error("{} {}", model.name(), wrong);
-  return logits[0];
+  const at::Tensor logits = settled->logits(sample);
+  const bool value = settled->output_kind() == OutputKind::kValue;
+  const std::string wrong = wrong_outputs(logits.sizes(), 1, value ? OutputKind::kValue : OutputKind::kLogits);
+  if (!wrong.empty()) input_error("{} {}", model.name(), wrong);
+  return {settled, logits[0]};
 }
 
 void check_sample_shape(const at::Tensor& batch, const at::Tensor& inputs, const std::string& what) {
@@ -118,7 +124,7 @@ void with_advice(const Question& question, const std::function<void()>& check) {
 Examined examine(const Question& question) {
   Samples samples = question.samples;
   samples.inputs = checked_batch(samples.inputs, "inputs");
-  const at::Tensor logits = first_logits(*question.model, samples.inputs);
+  const auto [model, logits] = with_first_logits(question.model, samples.inputs);
   samples.schema = schema_for(samples.schema, question.model.get(), samples.inputs, "inputs");
   if (samples.targets.defined()) samples.targets = checked_labels(samples.targets, samples.count(), logits.size(0), "targets");
   if (samples.baseline.defined()) samples.baseline = checked_baseline(samples.baseline, samples.inputs);
@@ -127,7 +133,7 @@ Examined examine(const Question& question) {
     check_sample_shape(samples.background, samples.inputs, "background");
   }
   samples.ids = at::arange(samples.count(), at::kLong);
-  return {{"inputs", question.model->name(), question.model, std::move(samples)}, logits};
+  return {{"inputs", model->name(), model, std::move(samples)}, logits};
 }
 
 }  // namespace holdfast::python

@@ -7,9 +7,9 @@
 >>> maps.shape
 torch.Size([4, 6])
 
-A model is any ``torch.nn.Module`` or callable from inputs to logits, or what :func:`load_model` gives. Inputs and maps are torch
-tensors or NumPy arrays; results come back as what was given. The algorithms are those of the command line, and so are their names
-and options: :func:`list` and :func:`describe` show them.
+A model is any ``torch.nn.Module`` or callable, or what :func:`load_model` gives; :func:`as_model` says what its output is.
+Inputs and maps are torch tensors or NumPy arrays; results come back as what was given. The algorithms are those of the
+command line, and so are their names and options: :func:`list` and :func:`describe` show them.
 """
 
 import torch as _torch  # its libraries must be loaded before ours
@@ -35,7 +35,7 @@ from ._extend import attack_method, explainer, measure_method, metric, objective
 from ._measure import Similarity, measure
 from ._measure_model import Measurement, measure_model
 from ._methods import Methods
-from ._model import Model, load_model
+from ._model import AdaptedModel, Model, as_model, load_model
 from ._objective import Objective, objective
 from ._run import Run, Worst, compare, load_run
 from ._schema import Schema
@@ -49,6 +49,7 @@ measures = Methods("measures")
 objectives = Methods("objectives")
 
 __all__ = [
+    "AdaptedModel",
     "Attacked",
     "Certified",
     "Error",
@@ -65,6 +66,7 @@ __all__ = [
     "Threat",
     "Worst",
     "__version__",
+    "as_model",
     "attack",
     "attack_method",
     "attacks",

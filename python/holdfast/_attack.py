@@ -11,11 +11,10 @@ from typing import Any, Literal
 from . import _core
 from ._arrays import Array
 from ._core import Error
-from ._data import read_inputs
 from ._extend import call_text
 from ._foreign import explainer_calls
 from ._measure import Similarity
-from ._model import AnyModel, prepared
+from ._model import AnyModel, input_form, prepared
 from ._question import make_question
 from ._schema import AnySchema
 from ._session import listening, warn
@@ -42,7 +41,8 @@ class Threat:
     sides: str = "both"
     #: Graphs: edges may become negative though none of the sample's is.
     negative_weights: bool = False
-    #: The predicted class's probability moves by no more than this; None: its staying the predicted class is enough.
+    #: The predicted class's probability moves by no more than this; None: its staying the predicted class is enough. Of a model
+    #: that gives a value, how far that may move, in its units; it must be given.
     tolerance: float | None = None
     #: Tables: so many categories may take another level, the other one-hot columns stay, and the ball is for the numbers alone.
     switches: int | None = None
@@ -224,20 +224,19 @@ def attack(
         threads: Tiles computed side by side; 0: one for each core. Python's models run on the calling thread.
         tile: Samples computed at once; 0: chosen by the size of a sample.
     """
-    given = read_inputs(inputs, schema)
+    form = input_form(model, inputs, schema)
     choice = _core.AttackChoice()
     choice.attack, choice.metric = call_text(attack, "attacks", "attack"), call_text(metric, "metrics", "metric")
     choice.threat = native_threat(threat)
     if len(choice.threat.epsilon) != 1:
         raise Error(f"epsilon: {choice.threat.epsilon} are several; holdfast.audit takes them, attack takes one")
     choice.select, choice.trace, choice.random_points = select, bool(trace), bool(random_points)
-    with prepared(given.model(model), given.tensor) as native, explainer_calls(explainer) as calls:
+    with prepared(model, form) as native, explainer_calls(explainer) as calls:
         choice.explainer = calls[0]
         question = make_question(
             native,
-            given.tensor,
+            form,
             targets=targets,
-            schema=given.schema,
             baseline=baseline,
             background=background,
             seed=seed,
@@ -247,10 +246,14 @@ def attack(
         with listening() as warned:
             found = _core.attack(question, choice)
     warn(warned)
-    give = given.give
+    give = form.give
     columns = {name: give(values) for name, values in found.columns.items()}
     return Attacked(
-        **{name: give(getattr(found, name)) for name in _ARRAYS},
+        perturbed=form.points(found.perturbed),
+        original_maps=form.maps(found.original_maps),
+        perturbed_maps=form.maps(found.perturbed_maps),
+        logits=give(found.logits),
+        perturbed_logits=give(found.perturbed_logits),
         columns=columns,
         component=found.component if any(found.component) else None,
         components=json.loads(found.components) or None,
@@ -262,6 +265,3 @@ def attack(
         metric=found.metric,
         select=found.select,
     )
-
-
-_ARRAYS = [field.name for field in fields(Attacked) if field.type == "Array"]

@@ -18,10 +18,10 @@ from . import _core
 from ._arrays import Array
 from ._attack import Threat, native_threat
 from ._core import Error
-from ._data import read_inputs, read_labels
+from ._data import read_labels
 from ._extend import call_text, own_digests, own_digests_of_text
 from ._foreign import explainer_calls
-from ._model import AnyModel, Model, prepared
+from ._model import AdaptedModel, AnyModel, Model, input_form, prepared
 from ._question import count, make_question
 from ._run import Run
 from ._schema import AnySchema
@@ -96,8 +96,12 @@ def audit(
     """
     if isinstance(models, (str, os.PathLike)):
         raise Error(f"models: {os.fspath(models)!r} is a path; read it with load_model, or a configuration with audit_config")
-    given = read_inputs(inputs, schema)
     named = _named(models)
+    form = input_form(next(iter(named.values())), inputs, schema)
+    if form.function is not None and len(named) > 1:
+        raise Error(
+            "models: an audit of token ids or several inputs takes one model at a time, since each packs them its own way"
+        )
     choice = _core.AuditChoice()
     trial = _core.Trial()
     trial.attacks, trial.metrics = _calls(attack, "attack"), _calls(metric, "metric")
@@ -105,7 +109,7 @@ def audit(
     trial.threat, trial.select = native_threat(threat), select
     choice.title, choice.dataset, choice.worst = str(title), str(name), count(worst, "worst")
     choice.gates, choice.restart = _texts(gates, "gates"), bool(restart)
-    if (classes := read_labels(labels, given)) is not None:
+    if (classes := read_labels(labels, form.given)) is not None:
         choice.labels = classes
     choice.out = _folder(out)
     choice.call = f"holdfast.audit({', '.join(named)})"
@@ -113,12 +117,11 @@ def audit(
         trial.explainers = stack.enter_context(explainer_calls(explainer))
         choice.trial = trial
         choice.methods = json.dumps(_own(trial))
-        natives = {key: stack.enter_context(prepared(given.model(model), given.tensor)) for key, model in named.items()}
+        natives = {key: stack.enter_context(prepared(model, form)) for key, model in named.items()}
         question = make_question(
             next(iter(natives.values())),
-            given.tensor,
+            form,
             targets=targets,
-            schema=given.schema,
             baseline=baseline,
             background=background,
             seed=seed,
@@ -183,6 +186,8 @@ def _own(trial: _core.Trial) -> dict[str, str]:
 
 def _named(models: Any) -> dict[str, Any]:
     if not isinstance(models, Mapping):
+        if isinstance(models, AdaptedModel):
+            return {next(iter(_named(models.model))): models}
         name = models.name if isinstance(models, Model) else getattr(models, "__name__", type(models).__name__)
         return {name: models}
     if not models:
@@ -212,6 +217,8 @@ def _content(model: Any) -> str:
     """What the weights of a module are; the logits at the samples are part of a run's identity too."""
     if isinstance(model, Model):
         return ""
+    if isinstance(model, AdaptedModel):
+        return f"{_content(model.model)} {model.output_kind} {model.output_name}".strip()
     if not isinstance(model, torch.nn.Module):
         return f"function {getattr(model, '__qualname__', type(model).__name__)}"
     digest = hashlib.sha256()

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from . import _core
-from ._arrays import Array, as_given, to_tensor
+from ._arrays import Array
 from ._attack import Threat, native_threat
-from ._model import AnyModel, prepared
+from ._model import AnyModel, input_form, prepared
 from ._question import make_question
 from ._schema import AnySchema
 from ._session import listening, warn
@@ -73,16 +73,15 @@ def certify(
         attack: What the certificates are bracketed with.
         targets, schema, baseline, background, seed, threads, tile: As for ``attack``.
     """
-    samples = to_tensor(inputs, "inputs")
+    form = input_form(model, inputs, schema)
     choice = _core.AttackChoice()
     choice.attack, choice.explainer, choice.metric = attack, explainer, metric
     choice.threat = native_threat(threat)
-    with prepared(model, samples) as native:
+    with prepared(model, form) as native:
         question = make_question(
             native,
-            samples,
+            form,
             targets=targets,
-            schema=schema,
             baseline=baseline,
             background=background,
             seed=seed,
@@ -92,7 +91,7 @@ def certify(
         with listening() as warned:
             found = json.loads(_core.certify(question, choice))
     warn(warned)
-    give = as_given(inputs)
+    give = form.give
     curve = [_certified(point, give) for point in found.get("curve", [])]
     return _certified(found, give, curve or None)
 

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 from . import _core
 from ._attack import Threat
-from ._data import read_inputs
 from ._foreign import explainer_calls
-from ._model import AnyModel, prepared
+from ._model import AnyModel, input_form, prepared
 from ._question import make_question
 from ._schema import AnySchema
 from ._session import listening, warn
@@ -70,13 +69,12 @@ def choose_threat(
         seed: Of every random number.
         threads: Tiles computed side by side; 0: one for each core.
     """
-    given = read_inputs(inputs, schema)
-    with prepared(given.model(model), given.tensor) as native, explainer_calls(explainer) as calls, listening() as warned:
+    form = input_form(model, inputs, schema)
+    with prepared(model, form) as native, explainer_calls(explainer) as calls, listening() as warned:
         question = make_question(
             native,
-            given.tensor,
+            form,
             targets=None,
-            schema=given.schema,
             baseline=None,
             background=background,
             seed=seed,

@@ -33,6 +33,13 @@ class Given:
     labels: torch.Tensor | None = None
     encoding: Encoding | None = field(default=None, repr=False)
 
+    def maps(self, maps: torch.Tensor) -> Any:
+        """Maps as what was given; those with one value for each feature of the table have its names too."""
+        own = self.give(maps)
+        if self.encoding is None or self.schema is None or not isinstance(own, np.ndarray) or own.ndim != 2:
+            return own
+        return self.encoding.named(own, self.schema.map_names(own.shape[1]))
+
     def model(self, model: Any) -> Any:
         """The model as a function of the tensor: pipelines of scikit-learn take the rows that were given."""
         from ._pipeline import as_model, is_pipeline
@@ -49,11 +56,11 @@ def read_inputs(inputs: Any, schema: Any, what: str = "inputs") -> Given:
     if isinstance(inputs, (torch.utils.data.DataLoader, torch.utils.data.Dataset)):
         tensor, labels = _stream(inputs, what)
         return Given(tensor, to_native(schema), as_given(tensor), labels)
-    if isinstance(inputs, (list, tuple)) and inputs and all(isinstance(one, torch.Tensor) for one in inputs):
+    if isinstance(inputs, list) and inputs and all(isinstance(one, torch.Tensor) for one in inputs):  # a tuple: several inputs
         shapes = {tuple(one.shape) for one in inputs}
         if len(shapes) > 1:
             raise Error(f"{what}: the samples have {len(shapes)} different shapes, {sorted(shapes)[0]} and {sorted(shapes)[1]}")
-        inputs = torch.stack(list(inputs))
+        inputs = torch.stack(inputs)
     return Given(to_tensor(inputs, what), to_native(schema), as_given(inputs))
 
 
@@ -96,10 +103,10 @@ def _parts(batch: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
     raise Error(f"{what}: a batch is a {type(batch).__name__}; a tensor or (samples, labels) is expected")
 
 
-def read_labels(labels: Any, given: Given) -> torch.Tensor | None:
+def read_labels(labels: Any, given: Given | None) -> torch.Tensor | None:
     """True classes: those given, or those that came with the samples. Frames' words become numbers in their order."""
     if labels is None:
-        return given.labels
+        return None if given is None else given.labels
     if hasattr(labels, "to_numpy"):
         labels = labels.to_numpy()
     if not isinstance(labels, torch.Tensor) and isinstance(labels, Iterable):

@@ -10,11 +10,11 @@ import torch
 
 from . import _core
 from ._arrays import Array
-from ._data import read_inputs
 from ._foreign import explainer_calls
-from ._model import AnyModel, prepared
+from ._model import AnyModel, input_form, prepared
 from ._question import make_question
 from ._schema import AnySchema
+from ._session import listening, warn
 
 
 @dataclass(frozen=True)
@@ -98,25 +98,26 @@ def explain(
         tile: Samples computed at once; 0: chosen by the size of a sample.
         return_details: Gives an :class:`Explained` instead of the maps alone.
     """
-    given = read_inputs(inputs, schema)
-    with prepared(given.model(model), given.tensor) as native, explainer_calls(explainer) as calls:
+    form = input_form(model, inputs, schema)
+    with prepared(model, form) as native, explainer_calls(explainer) as calls:
         question = make_question(
             native,
-            given.tensor,
+            form,
             targets=targets,
-            schema=given.schema,
             baseline=baseline,
             background=background,
             seed=seed,
             threads=threads,
             tile=tile,
         )
-        batch = _core.explain(question, calls[0])
-    give: Callable[[torch.Tensor], Array] = given.give
+        with listening() as warned:
+            batch = _core.explain(question, calls[0])
+    warn(warned)
+    give: Callable[[torch.Tensor], Array] = form.give
     if not return_details:
-        return give(batch.maps)
+        return form.maps(batch.maps)
     return Explained(
-        maps=give(batch.maps),
+        maps=form.maps(batch.maps),
         log_scale=give(batch.log_scale),
         logits=give(batch.logits),
         targets=give(batch.targets),

@@ -47,6 +47,7 @@ class Encoding:
             raise Error("inputs: two columns of the frame have one name")
         self.names = [name for column in self.columns for name in column.names]
         self._types = frame.dtypes
+        self._index = frame.index
 
     @staticmethod
     def _column(name: str, values: Any) -> _Column:
@@ -102,6 +103,12 @@ class Encoding:
                 categorical = isinstance(dtype, pandas.CategoricalDtype)
                 made[column.name] = pandas.Categorical(chosen, dtype=dtype) if categorical else np.array(chosen, dtype=object)
         return pandas.DataFrame(made)
+
+    def named(self, values: np.ndarray[Any, Any], names: list[str]) -> Any:
+        """One row for each of the frame's."""
+        import pandas
+
+        return pandas.DataFrame(values, index=self._index, columns=names) if len(values) == len(self._index) else values
 
     def schema(self) -> dict[str, Any]:
         features, groups, at = [], [], 0

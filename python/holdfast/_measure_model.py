@@ -8,13 +8,13 @@ from typing import Any, overload
 
 from . import _core
 from ._arrays import Array, optional_tensor
-from ._data import read_inputs
 from ._extend import call_text
 from ._foreign import explainer_calls
-from ._model import AnyModel, prepared
+from ._model import AnyModel, input_form, prepared
 from ._question import make_question
 from ._record import Record
 from ._schema import AnySchema
+from ._session import listening, warn
 
 
 class Measurement(Record):
@@ -93,27 +93,28 @@ def measure_model(
     Returns:
         One :class:`Measurement`, or a list of them in the order of ``measures``.
     """
-    given = read_inputs(inputs, schema)
+    form = input_form(model, inputs, schema)
     one = not isinstance(measures, (list, tuple))
     choice = _core.MeasureChoice()
     choice.measures = [call_text(call, "measures", "measures") for call in ([measures] if one else measures)]
     choice.epsilon = float(epsilon)
     choice.endpoints = optional_tensor(endpoints, "endpoints")
-    with prepared(given.model(model), given.tensor) as native, explainer_calls(explainer) as calls:
+    with prepared(model, form) as native, explainer_calls(explainer) as calls:
         choice.explainer = calls[0]
         question = make_question(
             native,
-            given.tensor,
+            form,
             targets=targets,
-            schema=given.schema,
             baseline=baseline,
             background=background,
             seed=seed,
             threads=threads,
             tile=tile,
         )
-        measured = _core.measure_model(question, choice)
-    give = given.give
+        with listening() as warned:
+            measured = _core.measure_model(question, choice)
+    warn(warned)
+    give = form.give
     results = [
         Measurement(
             json.loads(found.summary), values=give(found.values), parts={name: give(values) for name, values in found.parts}

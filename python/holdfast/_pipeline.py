@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ._core import Error
+from ._estimator import is_estimator
 
 if TYPE_CHECKING:
     from ._data import Given
@@ -31,6 +32,8 @@ def as_model(pipeline: Any, given: Given) -> Any:
     network = last if isinstance(last, torch.nn.Module) else getattr(last, "module_", None)
     name = "_".join(type(step).__name__ for _, step in pipeline.steps)
     if network is None and not hasattr(last, "predict_proba"):
+        if given.encoding is None and is_estimator(pipeline):  # a regression or scores: asked as any other estimator is
+            return pipeline
         raise Error(f"model: the pipeline ends in a {type(last).__name__}, which is no torch.nn.Module and has no predict_proba")
 
     def prepare(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

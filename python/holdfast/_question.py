@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from . import _core
 from ._arrays import class_tensor, optional_tensor
 from ._core import Error
+from ._inputs import Form
 from ._schema import to_native
 
 
@@ -25,16 +24,18 @@ def count(value: Any, what: str, limit: int = 2**63) -> int:
 
 def make_question(
     native: _core.Model,
-    inputs: torch.Tensor,
+    form: Form,
     *,
     targets: Any,
-    schema: Any,
     baseline: Any,
     background: Any,
     seed: int,
     threads: int,
     tile: int,
 ) -> _core.Question:
+    inputs = form.array
+    if form.function is not None and (baseline is not None or background is not None):
+        raise Error("baseline and background are not taken beside token ids or several inputs")
     question = _core.Question()
     question.model = native
     samples = question.samples
@@ -43,7 +44,7 @@ def make_question(
         "targets": class_tensor(targets, inputs.shape[0] if inputs.dim() else 0, "targets"),
         "baseline": optional_tensor(baseline, "baseline"),
         "background": optional_tensor(background, "background"),
-        "schema": to_native(schema),
+        "schema": to_native(form.schema),
     }
     for name, value in given.items():
         if value is not None:

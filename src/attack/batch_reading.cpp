@@ -35,6 +35,7 @@ std::pair<std::int64_t, bool> predict(const Number* logits, std::int64_t classes
 template <class Number>
 BatchReading::Probability probability_of(const Number* logits, std::int64_t classes, std::int64_t predicted) {
   const double top = static_cast<double>(logits[predicted]);
+  if (classes == 1) return {top, kLogitRounding * std::abs(top)};
   double sum = 0;
   for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(logits[c]) - top);
   const double p = 1 / sum;

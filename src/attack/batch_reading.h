@@ -25,7 +25,8 @@ class BatchReading {
   std::int64_t predicted(std::int64_t row) const { return predicted_[static_cast<std::size_t>(row)]; }
   // Whether its margin over the runner-up is at least kMargin, plus what float32 cannot tell apart at the size of the logits.
   bool is_certain(std::int64_t row) const { return is_certain_[static_cast<std::size_t>(row)] != 0; }
-  // The probability of the predicted class, and what rounding of the logits may change of it.
+  // The probability of the predicted class, or the value of a model that gives one, and what rounding of the logits may change
+  // of it.
   struct Probability {
     double value = 0, rounding = 0;
   };

@@ -7,7 +7,22 @@
 
 namespace holdfast::attack {
 
+namespace {
+
+// What "the prediction stays" means: for a value there is no other way to say it than a tolerance.
+void check_tolerance(const AttackTask& task) {
+  const bool value = task.model.output_kind() == OutputKind::kValue;
+  if (value && !task.threat.tolerance)
+    usage_error("{} gives a value: how far may it move while the prediction stays? Give a tolerance, in its units (--tolerance)",
+                task.model.name());
+  if (!value && task.threat.tolerance && *task.threat.tolerance > 1)
+    usage_error("tolerance is {}; it must be above 0 and at most 1: it is that of a probability", *task.threat.tolerance);
+}
+
+}  // namespace
+
 void check_task(const AttackTask& task) {
+  check_tolerance(task);
   task.explainer.check_task(explain_at(task, task.samples.inputs));
   task.metric.check(task.map_schema());
   if (task.explainer.needs_valid_rows() && !task.samples.schema->groups.empty() && !task.threat.valid && !task.threat.switches) {

@@ -63,15 +63,19 @@ at::Tensor draw_rows(const ThreatModel& threat, const at::Tensor& clean, const a
 at::Tensor draw_moves(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
                       bool on_sphere) {
   const auto [count, n] = rows_of(clean);
-  const std::int64_t free = n - std::count(threat.frozen.begin(), threat.frozen.end(), true);
+  const std::int64_t part = n / threat.blocks;
   at::Tensor moves = at::zeros({count, n}, at::kDouble);
   for (std::int64_t row = 0; row < count; ++row) {
     RandomStream stream = stream_of(ids, row, seed, "point");
-    const std::vector<double> move = draw(threat.norm, threat.epsilon, on_sphere, free, stream);
-    auto next = move.begin();
     double* elements = moves.data_ptr<double>() + row * n;
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (!threat.is_frozen(i)) elements[i] = *next++;
+    for (std::int64_t begin = 0; begin < n; begin += part) {
+      std::int64_t free = 0;
+      for (std::int64_t i = begin; i < begin + part; ++i) free += threat.is_frozen(i) ? 0 : 1;
+      const std::vector<double> move = draw(threat.norm, threat.epsilon, on_sphere, free, stream);
+      auto next = move.begin();
+      for (std::int64_t i = begin; i < begin + part; ++i) {
+        if (!threat.is_frozen(i)) elements[i] = *next++;
+      }
     }
   }
   return moves.view_as(clean).to(clean.options().requires_grad(false));

@@ -21,6 +21,10 @@ at::Tensor weigh_features(const Layout& layout, const at::Tensor& maps,
 
 at::Tensor spread_features(const Layout& layout, const at::Tensor& features, const at::Tensor& maps) {
   const std::int64_t rows = features.size(0), channels = layout.inputs() / layout.features();
+  if (!layout.is_plain()) {
+    const at::Tensor own = at::tensor(layout.element_features(), at::kLong).to(features.device());
+    return (features.index_select(1, own.clamp_min(0)) * (own >= 0)).to(features.scalar_type()).reshape(maps.sizes());
+  }
   return features.reshape({rows, layout.sides, 1, layout.side_features()})
       .expand({rows, layout.sides, channels, layout.side_features()})
       .reshape(maps.sizes());

@@ -63,14 +63,14 @@ at::Tensor ThreatModel::hold_frozen(const at::Tensor& moves) const {
 at::Tensor ThreatModel::distance(const at::Tensor& candidate, const at::Tensor& clean) const {
   at::Tensor difference = candidate.detach().to(at::kDouble) - clean.detach().to(at::kDouble);
   if (switches) difference = hold_frozen(difference);
-  difference = difference.flatten(1);
+  difference = difference.reshape({candidate.size(0), blocks, -1});
   switch (norm) {
     case Norm::kL2:
-      return difference.norm(2, 1);
+      return difference.norm(2, 2).amax(1);
     case Norm::kL1:
-      return difference.abs().sum(1);
+      return difference.abs().sum(2).amax(1);
     case Norm::kLinf:
-      return difference.abs().amax(1);
+      return difference.abs().amax({1, 2});
   }
   return {};
 }

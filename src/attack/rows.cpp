@@ -172,13 +172,18 @@ void project(const ThreatModel& threat, Shape shape, const Number* clean, Number
   const double surely_inside = 0.99 * threat.epsilon * threat.epsilon;
   for (std::int64_t row = 0; row < shape.count; ++row, clean += shape.n, points += shape.n) {
     bool outside = confine(threat, shape.n, clean, points);
-    if (threat.norm == Norm::kLinf) {
-      outside |= clamp_linf(shape.n, clean, threat.epsilon, points);
-    } else if (threat.norm != Norm::kL2 || !(static_cast<double>(rough_square(shape.n, clean, points)) < surely_inside)) {
-      const double size = distance(threat.norm, shape.n, clean, points);
-      if (size > threat.epsilon) {
-        into_ball(threat, size, shape.n, clean, points);
-        outside |= size > threat.epsilon * (1 + kRounding);
+    const std::int64_t part = shape.n / threat.blocks;
+    for (std::int64_t begin = 0; begin < shape.n; begin += part) {
+      const Number* origin = clean + begin;
+      Number* point = points + begin;
+      if (threat.norm == Norm::kLinf) {
+        outside |= clamp_linf(part, origin, threat.epsilon, point);
+      } else if (threat.norm != Norm::kL2 || !(static_cast<double>(rough_square(part, origin, point)) < surely_inside)) {
+        const double size = distance(threat.norm, part, origin, point);
+        if (size > threat.epsilon) {
+          into_ball(threat, size, part, origin, point);
+          outside |= size > threat.epsilon * (1 + kRounding);
+        }
       }
     }
     if (moved != nullptr) moved[row] = outside ? 1 : 0;

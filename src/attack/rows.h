@@ -32,7 +32,8 @@ template <class Number>
 void project(const ThreatModel& threat, Shape shape, const Number* clean, Number* points, char* moved = nullptr);
 
 // next <- point - step * direction (descend.h); not projected. `broken` and `without_gradient`, unless null, have one entry for
-// each row: whether its gradient had elements that are not finite, and whether it had nothing to follow.
+// each row: whether its gradient had elements that are not finite, and whether it had nothing to follow. Parts of a row that have
+// balls of their own are rows here.
 template <class Number>
 void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double step, Number* next, char* broken = nullptr,
           char* without_gradient = nullptr);

@@ -13,13 +13,15 @@
 namespace holdfast::attack {
 namespace {
 
-// Elements that the schema freezes, and those of a side that stays; empty when there are none.
+// Elements that the schema freezes, those of a side that stays, and context; empty when there are none.
 std::vector<bool> frozen_elements(const Schema& schema, Sides sides) {
   const auto inputs = static_cast<std::size_t>(schema.layout.inputs());
   std::vector<bool> frozen(inputs, false);
   for (std::size_t i = 0; i < schema.features.size(); ++i) frozen[i] = schema.features[i].frozen;
   for (std::size_t i = 0; sides != Sides::kBoth && i < inputs / 2; ++i)
     frozen[sides == Sides::kFirst ? inputs / 2 + i : i] = true;
+  const std::vector<std::int64_t> features = schema.layout.element_features();
+  for (std::size_t i = 0; schema.layout.context > 0 && i < inputs; ++i) frozen[i] = frozen[i] || features[i] < 0;
   const bool any = std::find(frozen.begin(), frozen.end(), true) != frozen.end();
   return any ? frozen : std::vector<bool>();
 }
@@ -216,12 +218,13 @@ ThreatModel ThreatModel::make(const Threat& threat, const Schema& schema, std::o
     usage_error("sides={}: the samples are no pairs", to_string(threat.sides));
   if (threat.negative_weights && schema.layout.kind != Layout::Kind::kGraph)
     usage_error("negative weights: the samples are no graphs");
-  if (threat.tolerance && !(*threat.tolerance > 0 && *threat.tolerance <= 1))
-    usage_error("tolerance is {}; it must be above 0 and at most 1", *threat.tolerance);
+  if (threat.tolerance && !(*threat.tolerance > 0 && std::isfinite(*threat.tolerance)))
+    usage_error("tolerance is {}; it must be a finite number above 0", *threat.tolerance);
   ThreatModel model{.norm = threat.norm, .epsilon = radius, .box = threat.box, .frozen = frozen_elements(schema, threat.sides)};
   if (threat.valid) model.valid = valid_rows(schema, threat.box);
   model.non_negative = keeps_weights_non_negative(schema, threat.negative_weights);
   model.sides = threat.sides;
+  if (schema.layout.kind == Layout::Kind::kTokens) model.blocks = schema.layout.length;
   model.tolerance = threat.tolerance;
   if (threat.switches) {
     model.switches = switches_of(*threat.switches, schema, model.frozen);
@@ -269,6 +272,7 @@ Json to_json(const ThreatModel& threat) {
   if (threat.valid) json["valid"] = true;
   if (threat.non_negative) json["non_negative"] = true;
   if (threat.sides != Sides::kBoth) json["sides"] = to_string(threat.sides);
+  if (threat.blocks > 1) json["each"] = "token";
   if (threat.tolerance) json["tolerance"] = *threat.tolerance;
   if (threat.switches) json["switches"] = threat.switches->most;
   return json;

@@ -34,9 +34,11 @@ class Verifier {
 
   // Norm of the row's perturbation, once it and the row itself are found to be allowed.
   double check_row(std::int64_t row, const double* clean, const double* perturbed, std::int64_t n) const {
-    double sum_of_squares = 0, sum = 0, largest = 0;
+    double sum_of_squares = 0, sum = 0, largest = 0, size = 0;
+    const std::int64_t part = n / threat_.blocks;
     const std::vector<bool> in_group = columns_of_groups(n);
     for (std::int64_t i = 0; i < n; ++i) {
+      if (i % part == 0) sum_of_squares = sum = largest = 0;  // the next token's ball
       if (!std::isfinite(perturbed[i])) fail(row, "has element {} that is not finite", i);
       const double move = std::abs(perturbed[i] - clean[i]);
       if (move > 0) check_element(row, i, perturbed[i], in_group[static_cast<std::size_t>(i)]);
@@ -44,8 +46,8 @@ class Verifier {
       sum_of_squares += move * move;
       sum += move;
       largest = std::max(largest, move);
+      size = std::max(size, threat_.norm == Norm::kL2 ? std::sqrt(sum_of_squares) : threat_.norm == Norm::kL1 ? sum : largest);
     }
-    const double size = threat_.norm == Norm::kL2 ? std::sqrt(sum_of_squares) : threat_.norm == Norm::kL1 ? sum : largest;
     if (size > threat_.epsilon * (1 + kBallTolerance)) {
       fail(row, "moved by {} in {}, epsilon is {}", size, to_string(threat_.norm), threat_.epsilon);
     }
@@ -137,8 +139,9 @@ Reading read(const double* logits, std::int64_t classes, std::int64_t chosen) {
   return reading;
 }
 
-// Softmax probability of a class.
+// Softmax probability of a class; the value of a model that gives one.
 double probability(const double* logits, std::int64_t classes, std::int64_t chosen) {
+  if (classes == 1) return logits[0];
   double sum = 0;
   for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(logits[c] - logits[chosen]);
   return 1 / sum;
@@ -174,7 +177,8 @@ Verification verify(const Model& model, const ThreatModel& threat, const at::Ten
     const double change = std::abs(probability(logits.data_ptr<double>() + row * classes, classes, expected) -
                                    probability(origin.data_ptr<double>() + row * classes, classes, expected));
     if (threat.tolerance && change > *threat.tolerance + kProbabilityTolerance)
-      verifier.fail(row, "has its class's probability moved by {}, the tolerance is {}", change, *threat.tolerance);
+      verifier.fail(row, "has its {} moved by {}, the tolerance is {}", classes == 1 ? "value" : "class's probability", change,
+                    *threat.tolerance);
     result.largest_change = std::max(result.largest_change, change);
   }
   return result;

@@ -81,22 +81,29 @@ class Walk {
   }
 
   // What must be kept of each row, [rows]: its clean class and, where the threat model has a tolerance, the bounds of that
-  // class's log-odds. `room` is how far the clean sample is from losing it.
+  // class's log-odds, or of the value. `room` is how far the clean sample is from losing it.
   struct Kept {
     at::Tensor classes, low, high, room;
     Kept of(const at::Tensor& rows) const {
       return {rows_at(classes, rows), rows_at(low, rows), rows_at(high, rows), rows_at(room, rows)};
     }
   };
-  Kept kept() const {
+  Kept kept(const at::Tensor& logits) const {
     std::vector<std::int64_t> classes;
     std::vector<double> low, high, room;
     for (const std::int64_t sample : walkers_.owners) {
       const double p = ledger_.clean_probability(sample), tolerance = task_.threat.tolerance.value_or(1);
       classes.push_back(ledger_.predicted(sample));
+      room.push_back(ledger_.clean_margin(sample));
+      if (is_value(logits)) {
+        const bool held = task_.threat.tolerance.has_value();
+        low.push_back(held ? p - tolerance : -kInfinity);
+        high.push_back(held ? p + tolerance : kInfinity);
+        if (held) room.back() = tolerance;
+        continue;
+      }
       low.push_back(tolerance < p ? log_odds(p - tolerance) : -kInfinity);
       high.push_back(tolerance < 1 - p ? log_odds(p + tolerance) : kInfinity);
-      room.push_back(ledger_.clean_margin(sample));
       if (task_.threat.tolerance) room.back() = std::min({room.back(), log_odds(p) - low.back(), high.back() - log_odds(p)});
     }
     const auto numbers = [&](const std::vector<double>& values) {
@@ -105,12 +112,15 @@ class Walk {
     return {at::tensor(at::ArrayRef<std::int64_t>(classes), at::kLong).to(task_.samples.inputs.device()), numbers(low),
             numbers(high), numbers(room)};
   }
+  // Whether the model gives a value, not classes.
+  static bool is_value(const at::Tensor& logits) { return logits.size(1) == 1; }
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static double log_odds(double p) { return std::log(p) - std::log1p(-p); }
 
   // How far each row is from losing what must be kept, in logits.
   at::Tensor margins(const at::Tensor& logits, const Kept& kept) const {
     const at::Tensor own = logits.gather(1, kept.classes.unsqueeze(1)).squeeze(1);
+    if (is_value(logits)) return at::minimum(own - kept.low, kept.high - own);
     const at::Tensor others = logits.scatter(1, kept.classes.unsqueeze(1), -kInfinity);
     const at::Tensor margin = own - others.amax(1);
     if (!task_.threat.tolerance) return margin;
@@ -134,7 +144,7 @@ class Walk {
   }
 
   at::Tensor with_label(const at::Tensor& gradient, const ExplainTask& at) {
-    const Kept kept = this->kept();
+    const Kept kept = this->kept(here_->at().logits);
     const at::Tensor limit = (kHingeShare * kept.room).clamp_max(rules_.hinge);
     const at::Tensor rows = (margins(here_->at().logits, kept) < limit).nonzero().squeeze(1);
     if (rows.numel() == 0) return gradient;
@@ -145,7 +155,7 @@ class Walk {
 
   // One Newton step to a margin of `repair`, by the shortest way in the threat's norm, for the rows that are below.
   void repair(const at::Tensor& logits) {
-    const Kept kept = this->kept();
+    const Kept kept = this->kept(logits);
     const at::Tensor margin = margins(logits, kept), wanted = (kRepairShare * kept.room).clamp_max(rules_.repair);
     const at::Tensor rows = (margin < wanted).nonzero().squeeze(1);
     if (rows.numel() == 0) return;

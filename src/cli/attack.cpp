@@ -11,6 +11,7 @@
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/core/words.h"
+#include "holdfast/experiment/audit.h"
 #include "holdfast/experiment/cell_facts.h"
 #include "holdfast/experiment/grid.h"
 #include "holdfast/experiment/run_folder.h"
@@ -50,6 +51,7 @@ Json result_json(const Row& row, const Json& identity) {
             {"threat", to_json(cell.threat)},
             {"select", to_string(cell.attack->selects(cell.select))},
             {"seed", cell.seed}};
+  json.update(output_facts(*cell.subject.model));
   Json summary = to_json(row.assessment);
   summary.erase("values");
   json["metric"] = summary;

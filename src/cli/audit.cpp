@@ -78,6 +78,7 @@ AuditPlan plan_from_flags(const AuditCommand& flags) {
   exclude_non_finite(data);
   check_samples(data.name, data.samples, data.trial);
   Json facts{{"model", flags.subject.model}};
+  facts.update(output_facts(*subject.model, flags.subject.reading()));
   if (const auto parameters = subject.model->parameter_count()) facts["parameters"] = *parameters;
   AuditPlan plan{.title = flags.title, .seed = static_cast<std::uint64_t>(flags.common.seed), .tiles = flags.common.tiles()};
   plan.data.push_back(std::move(data));

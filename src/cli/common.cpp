@@ -43,18 +43,21 @@ Schema schema_for(const SubjectFlags& flags, const Model& model, const at::Tenso
   return schema;
 }
 
-// The number of classes, from one sample; also finds out early when the model refuses the inputs.
-std::int64_t count_classes(const Model& model, const at::Tensor& inputs, const std::string& where) {
-  if (const std::optional<Layout> layout = model.layout()) {
-    if (layout->sample_shape() != inputs.sizes().slice(1).vec()) {
-      input_error("{}: samples have shape {}, but {} takes {}", where, sample_shape_text(inputs), model.name(),
-                  to_string(layout->sample_shape()));
-    }
-  }
+void check_sample_shape(const Model& model, const at::Tensor& inputs, const std::string& where) {
+  const std::optional<Layout> layout = model.layout();
+  if (!layout || layout->sample_shape() == inputs.sizes().slice(1).vec()) return;
+  input_error("{}: samples have shape {}, but {} takes {}", where, sample_shape_text(inputs), model.name(),
+              to_string(layout->sample_shape()));
+}
+
+// The number of classes, from one sample; also finds out early when the model refuses the inputs. 1: it gives a value.
+std::int64_t count_classes(const Model& model, const at::Tensor& inputs) {
   const at::NoGradGuard no_grad;
   const at::Tensor logits =
       model.logits(inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype())));
-  if (const std::string wrong = wrong_outputs(logits.sizes(), 1); !wrong.empty()) input_error("{} {}", model.name(), wrong);
+  const bool value = model.output_kind() == OutputKind::kValue;
+  const std::string wrong = wrong_outputs(logits.sizes(), 1, value ? OutputKind::kValue : OutputKind::kLogits);
+  if (!wrong.empty()) input_error("{} {}", model.name(), wrong);
   return logits.size(1);
 }
 
@@ -125,6 +128,13 @@ void SubjectFlags::add_to(CLI::App& command, bool required) {
   command
       .add_option("--model", model, "File (.pt2, TorchScript, ONNX), ARCHITECTURE:weights.safetensors or ARCHITECTURE:pretrained")
       ->required(required);
+  command
+      .add_option("--output-kind", output_kind,
+                  "What the model file gives: logits, logit, probabilities, probability or value; auto: it is found out")
+      ->check(CLI::IsMember(output_kinds()))
+      ->capture_default_str();
+  command.add_option("--output-name", output_name,
+                     "Which output counts, of a file with several; default: logits, else the first");
   command.add_option("--inputs", inputs, "Samples, .npy [B, ...]")->required(required);
   command.add_option("--targets", targets, "Classes to explain, .npy [B]; default: the predicted ones");
   command.add_option("--schema", schema,
@@ -143,11 +153,15 @@ Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_no
   if (samples.inputs.dim() < 2) {
     input_error("{}: has shape {}; samples [B, ...] are expected", flags.inputs, to_string(samples.inputs.sizes().vec()));
   }
-  const std::shared_ptr<const Model> model = load_model(flags.model, device);
-  const std::int64_t classes = count_classes(*model, samples.inputs, flags.inputs);
+  std::shared_ptr<const Model> model = load_model(flags.model, device, flags.reading());
+  check_sample_shape(*model, samples.inputs, flags.inputs);
+  model = with_logits(std::move(model), flags.reading().output_kind, samples.inputs);
+  const std::int64_t classes = count_classes(*model, samples.inputs);
   samples.schema = share_schema(schema_for(flags, *model, samples.inputs));
   warn_of_byte_images(samples.inputs, *samples.schema, flags.inputs);
   if (!flags.targets.empty()) samples.targets = read_labels(flags.targets, samples.count(), classes);
+  if (!flags.labels.empty() && model->output_kind() == OutputKind::kValue)
+    usage_error("{}: labels are classes, and {} gives a value", flags.labels, flags.model);
   if (!flags.labels.empty()) samples.labels = read_labels(flags.labels, samples.count(), classes);
   samples.ids = at::arange(samples.count(), at::kLong);
   if (!flags.baseline.empty()) samples.baseline = read_baseline(flags.baseline, samples.inputs);
@@ -192,8 +206,9 @@ Trial AttackFlags::trial() const {
 }
 
 std::vector<std::string> study_flags() {
-  std::vector<std::string> flags{"--model",  "--inputs",    "--targets", "--schema", "--baseline", "--background",
-                                 "--labels", "--explainer", "--attack",  "--metric", "--select"};
+  std::vector<std::string> flags{"--model",      "--inputs",      "--targets",     "--schema", "--baseline",
+                                 "--background", "--output-kind", "--output-name", "--labels", "--explainer",
+                                 "--attack",     "--metric",      "--select"};
   for_each_option([&](const char* name, auto, const char*) { flags.push_back(flag_of(name)); });
   return flags;
 }

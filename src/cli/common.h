@@ -35,8 +35,11 @@ struct CommonFlags {
 // --model, --inputs, --targets, --schema, --baseline, --background: the files that explain, attack, measure and audit look at.
 struct SubjectFlags {
   std::string model, inputs, targets, labels, schema, baseline, background;
+  std::string output_kind = "auto", output_name;
 
   void add_to(CLI::App& command, bool required);
+  // How the model file is to be read.
+  ModelOptions reading() const { return {.output_kind = parse_output_kind(output_kind), .output_name = output_name}; }
   // Every file that was named, for a run's identity.
   std::vector<std::string> files() const;
 };

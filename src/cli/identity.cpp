@@ -19,6 +19,8 @@ Json identity_of(const SubjectFlags& subject, const Trial& trial, const CommonFl
               {"threat", to_json(trial.threat)},
               {"select", to_string(trial.select)},
               {"seed", common.seed}};
+  if (subject.output_kind != "auto") config["output_kind"] = subject.output_kind;
+  if (!subject.output_name.empty()) config["output_name"] = subject.output_name;
   config.update(more);
   Json identity{{"config", config}};
   identity.update(run_conditions(common.tile, common.torch_device(), subject.files()));

@@ -35,7 +35,19 @@ Layout checked(const Layout& layout) {
       require("nodes", layout.length, 2);
       elements *= static_cast<double>(layout.length - 1) / 2;
       break;
+    case Layout::Kind::kSequence:
+    case Layout::Kind::kTokens:
+      require("step", layout.length, 1);
+      require("number a step", layout.stride, 1);
+      if (layout.sides != 1) input_error("a sequence has 1 side, not {}", layout.sides);
+      break;
   }
+  if (layout.context < 0) input_error("a layout has at least 0 numbers of context, not {}", layout.context);
+  if (layout.context > 0 && layout.kind == Layout::Kind::kGraph) input_error("graphs have no context");
+  if (layout.context > 0 && layout.sides != 1) input_error("pairs have no context");
+  if (layout.kind == Layout::Kind::kTokens && layout.context == 0)
+    input_error("tokens have at least 1 number of context: whether a token is ranked");
+  elements += static_cast<double>(layout.context) * static_cast<double>(std::max<std::int64_t>(1, layout.side_features()));
   if (elements > static_cast<double>(kLargestSample)) input_error("a layout has at most 2^40 elements, not {:.3g}", elements);
   return layout;
 }
@@ -48,8 +60,24 @@ std::string describe_side(const Layout& layout, const char* plural) {
       return fmt::format("{} x {} x {} image{}", layout.channels, layout.height, layout.width, plural);
     case Layout::Kind::kGraph:
       return fmt::format("graph{} with {} nodes", plural, layout.length);
+    case Layout::Kind::kSequence:
+      return fmt::format("sequence of {} steps of {}", layout.length, counted(layout.stride, "number"));
+    case Layout::Kind::kTokens:
+      return fmt::format("sequence of {} tokens of {}", layout.length, counted(layout.stride, "number"));
   }
   return {};
+}
+
+// For layouts whose elements are not channels one after the other.
+template <class Number>
+void fold_by_element(const Layout& layout, std::span<const Number> maps, std::span<double> folded) {
+  const std::vector<std::int64_t> feature = layout.element_features();
+  const auto features = static_cast<std::size_t>(layout.features());
+  std::fill(folded.begin(), folded.end(), 0.0);
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    const std::int64_t own = feature[i % feature.size()];
+    if (own >= 0) folded[i / feature.size() * features + static_cast<std::size_t>(own)] += std::abs(static_cast<double>(maps[i]));
+  }
 }
 
 template <class Number>
@@ -62,6 +90,7 @@ void fold_values(const Layout& layout, std::span<const Number> maps, std::span<d
     input_error("a map of {} values does not fit a {}: it needs {}", values / std::max<std::int64_t>(1, count), layout.describe(),
                 layout.inputs());
   }
+  if (!layout.is_plain() && values == count * layout.inputs()) return fold_by_element(layout, maps, folded);
   const std::size_t channels = maps.size() / std::max<std::size_t>(1, folded.size());  // 1 when the maps were folded before
   const auto side = static_cast<std::size_t>(channels == 1 ? values : layout.side_features());
   const Number* from = maps.data();
@@ -95,6 +124,20 @@ Layout Layout::graph(std::int64_t nodes, std::int64_t sides) {
   return checked({.kind = Kind::kGraph, .sides = sides, .length = nodes});
 }
 
+Layout Layout::sequence(std::int64_t length, std::int64_t width, bool by_step) {
+  return checked({.kind = Kind::kSequence, .length = length, .stride = width, .by_step = by_step});
+}
+
+Layout Layout::tokens(std::int64_t length, std::int64_t width, std::int64_t context) {
+  return checked({.kind = Kind::kTokens, .length = length, .stride = width, .context = context});
+}
+
+Layout Layout::with_context(std::int64_t numbers) const {
+  Layout layout = *this;
+  layout.context = numbers;
+  return checked(layout);
+}
+
 Layout Layout::guess(std::span<const std::int64_t> sample_shape) {
   switch (sample_shape.size()) {
     case 1:
@@ -113,15 +156,34 @@ std::vector<std::int64_t> Layout::sample_shape() const {
   std::vector<std::int64_t> shape;
   if (sides == 2) shape.push_back(2);
   if (kind == Kind::kGrid) {
-    shape.insert(shape.end(), {channels, height, width});
+    shape.insert(shape.end(), {channels + context, height, width});
+  } else if (is_sequence()) {
+    shape.insert(shape.end(), {length, stride + context});
   } else {
-    shape.push_back(side_features());
+    shape.push_back(side_features() + context);
   }
   return shape;
 }
 
 std::int64_t Layout::inputs() const {
-  return kind == Kind::kGrid ? features() * channels : features();
+  if (kind == Kind::kGrid) return features() * (channels + context);
+  return is_sequence() ? length * (stride + context) : features() + context;
+}
+
+std::vector<std::int64_t> Layout::element_features() const {
+  std::vector<std::int64_t> feature(static_cast<std::size_t>(inputs()));
+  const std::int64_t side = side_features(), numbers = kind == Kind::kGrid ? channels : 1;
+  for (std::int64_t i = 0; i < inputs(); ++i) {
+    std::int64_t own = -1;
+    if (is_sequence()) {
+      const std::int64_t step = i / (stride + context), number = i % (stride + context);
+      if (number < stride) own = kind == Kind::kSequence && !by_step ? step * stride + number : step;
+    } else if (const std::int64_t of_side = i % (side * numbers + (context > 0 ? inputs() : 0)); of_side < side * numbers) {
+      own = i / (side * numbers) * side + of_side % side;
+    }
+    feature[static_cast<std::size_t>(i)] = own;
+  }
+  return feature;
 }
 
 std::int64_t Layout::features() const {
@@ -136,6 +198,10 @@ std::int64_t Layout::side_features() const {
       return height * width;
     case Kind::kGraph:
       return length * (length - 1) / 2;
+    case Kind::kSequence:
+      return by_step ? length : length * stride;
+    case Kind::kTokens:
+      return length;
   }
   return 0;
 }

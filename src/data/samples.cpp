@@ -41,6 +41,17 @@ Samples Samples::to(const at::TensorOptions& like) const {
   return samples;
 }
 
+at::Tensor context_elements(const Layout& layout) {
+  if (layout.context == 0) return {};
+  const std::vector<std::int64_t> features = layout.element_features();
+  return (at::tensor(features, at::kLong) < 0).view(layout.sample_shape());
+}
+
+at::Tensor with_context_of(const at::Tensor& others, const at::Tensor& rows, const Layout& layout) {
+  if (layout.context == 0) return rows;
+  return at::where(context_elements(layout).to(rows.device()), others, rows);
+}
+
 std::shared_ptr<const Schema> share_schema(const Schema& schema) {
   auto shared = std::make_shared<Schema>(schema);
   shared->describe_table();

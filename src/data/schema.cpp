@@ -83,27 +83,41 @@ class ObjectReader {
 };
 
 const char* kind_name(Layout::Kind kind) {
-  static constexpr const char* kNames[] = {"vector", "grid", "graph"};
+  static constexpr const char* kNames[] = {"vector", "grid", "graph", "sequence", "tokens"};
   return kNames[static_cast<int>(kind)];
 }
 
 Layout read_layout(const Json& json, const std::string& where) {
-  const ObjectReader any(json, where, {"kind", "sides", "length", "channels", "height", "width", "nodes"});
+  const ObjectReader any(json, where, {"kind", "sides", "length", "channels", "height", "width", "nodes", "features", "context"});
   const std::string kind = any.text("kind");
-  const std::int64_t sides = any.integer("sides", 1);
+  const std::int64_t sides = any.integer("sides", 1), context = any.integer("context", 0);
   try {
-    if (kind == "vector") return Layout::vector(ObjectReader(json, where, {"kind", "sides", "length"}).integer("length"), sides);
+    if (kind == "vector")
+      return Layout::vector(ObjectReader(json, where, {"kind", "sides", "length", "context"}).integer("length"), sides)
+          .with_context(context);
     if (kind == "graph") return Layout::graph(ObjectReader(json, where, {"kind", "sides", "nodes"}).integer("nodes"), sides);
     if (kind == "grid") {
-      const ObjectReader grid(json, where, {"kind", "sides", "channels", "height", "width"});
-      return Layout::grid(grid.integer("channels", 1), grid.integer("height"), grid.integer("width"), sides);
+      const ObjectReader grid(json, where, {"kind", "sides", "channels", "height", "width", "context"});
+      return Layout::grid(grid.integer("channels", 1), grid.integer("height"), grid.integer("width"), sides)
+          .with_context(context);
+    }
+    if (kind == "sequence") {
+      const ObjectReader steps(json, where, {"kind", "length", "width", "features", "context"});
+      const std::string features = steps.text("features", "steps");
+      if (features != "steps" && features != "numbers")
+        input_error("{}: features is '{}'; it must be steps or numbers", where, features);
+      return Layout::sequence(steps.integer("length"), steps.integer("width", 1), features == "steps").with_context(context);
+    }
+    if (kind == "tokens") {
+      const ObjectReader tokens(json, where, {"kind", "length", "width", "context"});
+      return Layout::tokens(tokens.integer("length"), tokens.integer("width"), tokens.integer("context", 1));
     }
   } catch (const Error& error) {
     // Layout knows the limit but not the file; its readers name the file themselves.
     if (std::string_view(error.what()).starts_with(where)) throw;
     input_error("{}: {}", where, error.what());
   }
-  input_error("{}: unknown kind '{}'{}", where, kind, suggestion(kind, {"vector", "grid", "graph"}));
+  input_error("{}: unknown kind '{}'{}", where, kind, suggestion(kind, {"vector", "grid", "graph", "sequence", "tokens"}));
 }
 
 Feature read_feature(const Json& json, const std::string& where) {
@@ -207,6 +221,11 @@ std::string unnamed(const Layout& layout, std::int64_t feature) {
       const auto [i, j] = edge_nodes(layout.length, feature);
       return fmt::format("edge ({}, {})", i, j);
     }
+    case Layout::Kind::kSequence:
+      if (!layout.by_step) return fmt::format("step {}, number {}", feature / layout.stride, feature % layout.stride);
+      return fmt::format("step {}", feature);
+    case Layout::Kind::kTokens:
+      return fmt::format("token {}", feature);
   }
   return {};
 }
@@ -216,6 +235,9 @@ Json layout_to_json(const Layout& layout) {
   if (layout.sides != 1) json["sides"] = layout.sides;
   if (layout.kind == Layout::Kind::kVector) json["length"] = layout.length;
   if (layout.kind == Layout::Kind::kGraph) json["nodes"] = layout.length;
+  if (layout.is_sequence()) json.update({{"length", layout.length}, {"width", layout.stride}});
+  if (layout.kind == Layout::Kind::kSequence && !layout.by_step) json["features"] = "numbers";
+  if (layout.context > 0) json["context"] = layout.context;
   if (layout.kind == Layout::Kind::kGrid)
     json.update({{"channels", layout.channels}, {"height", layout.height}, {"width", layout.width}});
   return json;

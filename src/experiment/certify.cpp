@@ -18,7 +18,7 @@ constexpr std::int64_t kFewFeatures = 256;
 
 // The radius of the l2 ball that holds all allowed points.
 double l2_radius(const ThreatModel& threat, const Layout& layout) {
-  if (threat.norm != Norm::kLinf) return threat.epsilon;
+  if (threat.norm != Norm::kLinf) return threat.epsilon * std::sqrt(static_cast<double>(threat.blocks));
   const std::int64_t frozen = std::count(threat.frozen.begin(), threat.frozen.end(), true);
   return threat.epsilon * std::sqrt(static_cast<double>(layout.inputs() - frozen));
 }

@@ -6,6 +6,7 @@
 
 #include "holdfast/core/method.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
 #include "holdfast/experiment/cell_facts.h"
 #include "holdfast/experiment/measure_all.h"
 #include "holdfast/experiment/run_folder.h"
@@ -67,6 +68,16 @@ std::optional<Interval> advantage_of(const OwnEffects& effects, std::uint64_t se
   return std::isnan(found.mean) ? std::nullopt : std::optional(found);
 }
 
+// Padding and special tokens are not ranked: every sample needs k others.
+void check_ranked_tokens(const std::string& name, const Samples& samples, const Metric& metric) {
+  if (samples.layout().kind != Layout::Kind::kTokens || !metric.top_count()) return;
+  const at::Tensor ranked = samples.inputs.select(2, samples.inputs.size(2) - 1).sum(1);
+  const std::int64_t shortest = ranked.argmin().item<std::int64_t>(), count = ranked[shortest].item<std::int64_t>();
+  if (*metric.top_count() > count)
+    usage_error("{}: {}: sample {} has {} to rank; choose k <= {}, or leave the sample out", name, metric.name(), shortest,
+                counted(count, "token"), count);
+}
+
 std::optional<TileStore> store_in(const std::string& folder) {
   return folder.empty() ? std::nullopt : std::optional<TileStore>(folder);
 }
@@ -88,8 +99,10 @@ std::unique_ptr<Metric> metric_for(const std::string& call, const Explainer& exp
 void check_samples(const std::string& name, const Samples& samples, const Trial& trial) {
   for (const std::string& explainer : trial.explainers) {
     const std::unique_ptr<Explainer> made = explainers().make(explainer);
-    for (const std::string& metric : trial.metrics) {
-      metric_for(metric, *made, *samples.schema)->check(made->map_schema(*samples.schema));
+    for (const std::string& call : trial.metrics) {
+      const std::unique_ptr<Metric> metric = metric_for(call, *made, *samples.schema);
+      metric->check(made->map_schema(*samples.schema));
+      check_ranked_tokens(name, samples, *metric);
     }
   }
   for (const double epsilon : trial.threat.epsilons) (void)ThreatModel::make(trial.threat, *samples.schema, epsilon);

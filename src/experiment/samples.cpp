@@ -11,7 +11,7 @@ std::vector<std::int64_t> to_vector(const at::Tensor& tensor) {
 }
 
 at::Tensor confidence(const at::Tensor& logits, const at::Tensor& classes) {
-  return at::softmax(logits.to(at::kDouble), 1).gather(1, classes.unsqueeze(1)).squeeze(1).contiguous();
+  return class_scores(logits, classes).contiguous();
 }
 
 }  // namespace holdfast::experiment

@@ -1,10 +1,12 @@
 #include "baseline.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/torch.h"
+#include "parts.h"
 
 namespace holdfast::explain {
 namespace {
@@ -14,10 +16,6 @@ at::Tensor blur_matrix(std::int64_t size, double deviation, const at::TensorOpti
   const at::Tensor place = at::arange(size, at::kDouble);
   const at::Tensor weights = ((place.unsqueeze(0) - place.unsqueeze(1)) / deviation).square().mul(-0.5).exp();
   return (weights / weights.sum(1, /*keepdim=*/true)).to(options);
-}
-
-Layout layout_of(const ExplainTask& task) {
-  return task.samples.schema != nullptr ? task.samples.schema->layout : Layout::guess(task.samples.inputs.sizes().slice(1));
 }
 
 std::string shape_text(at::IntArrayRef shape) {
@@ -53,7 +51,8 @@ at::Tensor with_group_sums(const at::Tensor& rows, const Schema& schema) {
 }
 
 at::Tensor Baseline::at(const at::Tensor& inputs) const {
-  const at::Tensor rows = blur ? blurred(inputs, *blur, deviation) : common;
+  const at::Tensor rows = blur ? blurred(inputs, *blur, deviation) : context ? row : common;
+  if (context) return with_context_of(inputs, rows, *context);
   return valid_rows != nullptr ? with_group_sums(rows, *valid_rows) : rows;
 }
 
@@ -90,6 +89,11 @@ Baseline BaselineOption::of(const ExplainTask& task, bool project) const {
   if (project) {
     baseline.valid_rows = task.samples.schema.get();
     if (baseline.common.defined()) baseline = {.common = baseline.at(task.samples.inputs)};
+  }
+  if (task.samples.schema != nullptr && task.samples.layout().context > 0) {
+    baseline.context = task.samples.layout();
+    baseline.row = std::exchange(baseline.common, at::Tensor());
+    baseline.zero = false;
   }
   return baseline;
 }

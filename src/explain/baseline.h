@@ -29,6 +29,9 @@ struct Baseline {
   double deviation = 0;                // of the blur
   const Schema* valid_rows = nullptr;  // groups are moved to sum 1
   bool zero = false;                   // everywhere
+  // Set: context stays as the input has it. Then `common` is undefined, since each sample has its own, and `row` has the rest.
+  std::optional<Layout> context = {};
+  at::Tensor row = {};
 
   // [1, sample...] or [B, sample...]; a function of `inputs` that autograd can differentiate.
   at::Tensor at(const at::Tensor& inputs) const;

@@ -6,6 +6,7 @@ namespace holdfast::explain {
 
 at::Tensor explained_value(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity) {
   const at::Tensor rows = logits.detach().to(at::kDouble).expand({targets.size(0), -1});
+  if (rows.size(1) == 1) return rows.squeeze(1);  // a value is explained itself
   const at::Tensor values = quantity == ExplainedQuantity::kLogit ? rows : at::log_softmax(rows, 1);
   const at::Tensor own = values.gather(1, targets.unsqueeze(1)).squeeze(1);
   if (quantity == ExplainedQuantity::kProbability) return own.exp();

@@ -30,8 +30,7 @@ at::Tensor log_probability(const at::Tensor& logits, const at::Tensor& column) {
 
 LogitCotangent rescaled_cotangent(const at::Tensor& logits, const at::Tensor& reference, const at::Tensor& targets,
                                   ExplainedQuantity quantity) {
-  if (quantity == ExplainedQuantity::kLogit) return logit_cotangent(logits, targets, quantity);
-  if (logits.size(1) < 2) usage_error("the probability of the only class does not depend on the input; explain target=logit");
+  if (quantity == ExplainedQuantity::kLogit || logits.size(1) == 1) return logit_cotangent(logits, targets, quantity);
   const at::Tensor column = targets.unsqueeze(1);
   const at::Tensor base = reference.expand_as(logits);
   const at::Tensor is_target = at::zeros_like(logits, at::kBool).scatter_(1, column, true);

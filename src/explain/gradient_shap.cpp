@@ -32,6 +32,7 @@ class RandomPlaces final : public PointSet {
         ids_(task.samples.ids.to(at::kCPU).contiguous()),
         seed_(task.seed),
         samples_(samples) {
+    if (task.samples.schema != nullptr) layout_ = task.samples.layout();
     if (sigma > 0) noise_.emplace(task, "gradient_shap.noise", sigma, project);
   }
 
@@ -54,7 +55,8 @@ class RandomPlaces final : public PointSet {
     }
     std::vector<std::int64_t> shape(static_cast<std::size_t>(inputs.dim()) + 1, 1);
     shape[0] = count, shape[1] = samples;
-    const at::Tensor from = background_.index_select(0, rows.flatten().to(background_.device())).unflatten(0, {count, samples});
+    at::Tensor from = background_.index_select(0, rows.flatten().to(background_.device())).unflatten(0, {count, samples});
+    if (layout_) from = with_context_of(inputs.unsqueeze(0), from, *layout_);
     const at::Tensor to = noise_ ? inputs.unsqueeze(0) + noise_->rows(sample, samples, first, count) : inputs.unsqueeze(0);
     return {.at = at::lerp(from, to, places.to(from.options()).view(shape)), .times = to - from};
   }
@@ -64,6 +66,7 @@ class RandomPlaces final : public PointSet {
   std::uint64_t seed_;
   std::int64_t samples_;
   std::optional<Noise> noise_;
+  std::optional<Layout> layout_;
 };
 
 class GradientShap final : public GradientSumExplainer {

@@ -12,7 +12,8 @@ GradientSumExplainer::GradientSumExplainer(const Options& options, Summand summa
            .projection = Projection(options, name())} {}
 
 void GradientSumExplainer::check(const Model& model) const {
-  if (!model.capabilities().gradients) usage_error("{}: the model has no gradients by its inputs", name());
+  if (!model.capabilities().gradients)
+    usage_error("{}: the model has no gradients by its inputs; occlusion and shapley need none", name());
 }
 
 void GradientSumExplainer::check_task(const ExplainTask& task) const {

@@ -60,7 +60,8 @@ class CutLinearization final : public Linearization {
 }  // namespace
 
 void LayerExplainer::check(const Model& model) const {
-  if (!model.capabilities().gradients) usage_error("{}: the model has no gradients by its inputs", name());
+  if (!model.capabilities().gradients)
+    usage_error("{}: the model has no gradients by its inputs; occlusion and shapley need none", name());
   const std::string called = model.name().empty() ? "the model" : model.name();
   if (model.network() == nullptr) usage_error("{} needs the layers of a network; {} is opaque", name(), called);
   check_network(*model.network(), called);

@@ -34,9 +34,7 @@ LogitCotangent composed_logit_cotangent(const at::Tensor& logits, const at::Tens
 }
 
 LogitCotangent logit_cotangent(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity) {
-  if (quantity != ExplainedQuantity::kLogit && logits.size(1) < 2) {
-    usage_error("the probability of the only class does not depend on the input; explain target=logit");
-  }
+  if (logits.size(1) == 1) quantity = ExplainedQuantity::kLogit;
   const bool fits = logits.is_cpu() && (logits.scalar_type() == at::kFloat || logits.scalar_type() == at::kDouble);
   if (!fits || quantity == ExplainedQuantity::kLogit) return composed_logit_cotangent(logits, targets, quantity);
   return fused_logit_cotangent(logits, targets, quantity);

@@ -23,6 +23,7 @@ class Noise {
   std::string purpose_;
   double deviation_;
   const Schema* groups_;  // null: not projected
+  at::Tensor context_;    // elements without noise; undefined: there are none
   at::Tensor ids_;
   std::uint64_t seed_;
   std::vector<std::int64_t> shape_;

@@ -2,8 +2,9 @@
 //     I_i(x) = mean over the windows w that cover i of F(x) - F(x with w replaced)
 // Zeiler, Fergus, "Visualizing and Understanding Convolutional Networks", ECCV 2014. Images: square windows over all channels,
 // every `stride` pixels, the last ones cut off at the border (as Captum's Occlusion with all channels in a window). Tables and
-// graphs: one column or edge at a time. One-hot groups are replaced whole and by a valid row (uniform levels for a zero
-// baseline), and their effect is put at the level that is on, the others being 0; project=none replaces single columns.
+// graphs: one column or edge at a time; sequences: one step or token. One-hot groups are replaced whole and by a valid row
+// (uniform levels for a zero baseline), and their effect is put at the level that is on, the others being 0; project=none
+// replaces single columns.
 //
 // Needs no gradients of the model and has none itself. Differences of probabilities near 1 are taken between their complements
 // and kept in double precision, each sample's largest as its scale.
@@ -18,6 +19,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/batch_rows.h"
 #include "holdfast/explain/explainer.h"
+#include "parts.h"
 
 namespace holdfast::explain::occlusion {
 
@@ -32,80 +34,14 @@ const MethodInfo kInfo{.name = "occlusion",
                                    project_option()},
                        .notes = "Has no gradient: only attacks without gradients can move it."};
 
-// The parts of a sample that are replaced, one at a time.
-class Parts {
- public:
-  Parts(const Layout& layout, const Schema* groups, std::int64_t window, std::int64_t stride) : layout_(layout) {
-    if (layout.kind == Layout::Kind::kGrid) {
-      add_windows(window, stride);
-    } else {
-      add_columns(groups);
-    }
-  }
-
-  std::int64_t count() const { return static_cast<std::int64_t>(columns_.size() + windows_.size()); }
-
-  // [count, sample...]: what parts first .. first + count - 1 cover.
-  at::Tensor masks(std::int64_t first, std::int64_t count) const {
-    std::vector<std::int64_t> shape = layout_.sample_shape();
-    shape.insert(shape.begin(), count);
-    at::Tensor masks = at::zeros(shape, at::kBool);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto part = static_cast<std::size_t>(first + i);
-      if (!windows_.empty()) {
-        const Window& window = windows_[part];
-        at::Tensor image = masks[i].view({layout_.sides, layout_.channels, layout_.height, layout_.width}).select(0, window.side);
-        image.slice(1, window.top, window.top + window.height).slice(2, window.left, window.left + window.width).fill_(true);
-      } else {
-        for (const std::int64_t column : columns_[part]) masks[i].view({-1})[column] = true;
-      }
-    }
-    return masks;
-  }
-
- private:
-  struct Window {
-    std::int64_t side, top, left, height, width;
-  };
-
-  // There are as many as reach the border; the last may reach over it and is cut.
-  void add_windows(std::int64_t window, std::int64_t stride) {
-    const auto steps = [&](std::int64_t size) { return size <= window ? 1 : (size - window + stride - 1) / stride + 1; };
-    for (std::int64_t side = 0; side < layout_.sides; ++side) {
-      for (std::int64_t row = 0; row < steps(layout_.height); ++row) {
-        for (std::int64_t column = 0; column < steps(layout_.width); ++column) {
-          const std::int64_t top = row * stride, left = column * stride;
-          windows_.push_back({side, top, left, std::min(window, layout_.height - top), std::min(window, layout_.width - left)});
-        }
-      }
-    }
-  }
-
-  void add_columns(const Schema* groups) {
-    std::vector<bool> grouped(static_cast<std::size_t>(layout_.inputs()), false);
-    if (groups != nullptr) {
-      for (const Group& group : groups->groups) {
-        columns_.push_back(group.columns);
-        for (const std::int64_t column : group.columns) grouped[static_cast<std::size_t>(column)] = true;
-      }
-    }
-    for (std::int64_t column = 0; column < layout_.inputs(); ++column) {
-      if (!grouped[static_cast<std::size_t>(column)]) columns_.push_back({column});
-    }
-  }
-
-  const Layout layout_;
-  std::vector<Window> windows_;
-  std::vector<std::vector<std::int64_t>> columns_;
-};
-
 // The quantity in double precision, in a form whose differences are exact to the last digits wherever the softmax saturates.
 class Quantity {
  public:
-  Quantity(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity) : quantity_(quantity) {
+  Quantity(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity)
+      : quantity_(logits.size(1) == 1 ? ExplainedQuantity::kLogit : quantity) {
     const at::Tensor rows = logits.to(at::kDouble), column = targets.unsqueeze(1);
     logit_ = rows.gather(1, column).squeeze(1);
-    if (quantity == ExplainedQuantity::kLogit) return;
+    if (quantity_ == ExplainedQuantity::kLogit) return;
     const at::Tensor all = at::logsumexp(rows, 1);
     log_own_ = logit_ - all;
     others_ = (at::logsumexp(rows.scatter(1, column, -std::numeric_limits<double>::infinity()), 1) - all).exp();
@@ -135,18 +71,6 @@ class Quantity {
   at::Tensor logit_, log_own_, others_;  // [rows]: the class's logit, log p_c, 1 - p_c
 };
 
-// [B, sample...]: 1 but for the levels of one-hot groups that are not on.
-at::Tensor levels_that_are_on(const at::Tensor& inputs, const Schema& schema) {
-  at::Tensor on = at::ones({inputs.size(0), inputs.flatten(1).size(1)}, inputs.options().dtype(at::kDouble));
-  for (const Group& group : schema.groups) {
-    const at::Tensor columns = at::tensor(group.columns, at::kLong).to(inputs.device());
-    const at::Tensor values = inputs.flatten(1).index_select(1, columns);
-    const at::Tensor first_largest = at::zeros_like(values, at::kDouble).scatter_(1, values.argmax(1, /*keepdim=*/true), 1);
-    on.index_copy_(1, columns, first_largest);
-  }
-  return on.view_as(inputs);
-}
-
 class Occlusion final : public Explainer {
  public:
   explicit Occlusion(const Options& options)
@@ -164,11 +88,7 @@ class Occlusion final : public Explainer {
   void check_task(const ExplainTask& task) const override {
     baseline_.check(task);
     (void)projection_.applies(task);
-    const Layout layout = layout_of(task);
-    if (layout.kind == Layout::Kind::kGrid && window_ > std::max(layout.height, layout.width)) {
-      usage_error("{}: the window has {} pixels, the image {} x {}; choose window <= {}", name(), window_, layout.height,
-                  layout.width, std::max(layout.height, layout.width));
-    }
+    check_window(layout_of(task), window_, name());
   }
   bool is_differentiable() const override { return false; }
   std::int64_t evaluations(const Schema& schema) const override {
@@ -190,23 +110,13 @@ class Occlusion final : public Explainer {
     }
     at::Tensor map = at::cat(maps);
     if (groups) map = map * levels_that_are_on(task.samples.inputs, *task.samples.schema);
-    const at::Tensor largest = map.flatten(1).abs().amax(1);
-    const at::Tensor scale = at::where(largest > 0, largest, at::ones_like(largest));
-    std::vector<std::int64_t> one_a_sample(static_cast<std::size_t>(map.dim()), 1);
-    one_a_sample[0] = map.size(0);
-    return {.maps = (map / scale.view(one_a_sample)).to(task.samples.inputs.scalar_type()),
-            .log_scale = scale.log().to(task.samples.inputs.scalar_type()),
-            .logits = at::cat(logits)};
+    return scaled_explanation(map, task.samples.inputs, at::cat(logits));
   }
 
  private:
   struct Samples {
     at::Tensor inputs, targets;
   };
-
-  static Layout layout_of(const ExplainTask& task) {
-    return task.samples.schema != nullptr ? task.samples.schema->layout : Layout::guess(task.samples.inputs.sizes().slice(1));
-  }
 
   // [n, sample...] double: each element's mean fall over the parts that cover it.
   at::Tensor falls(const ExplainTask& task, const Samples& samples, const at::Tensor& logits, const at::Tensor& baseline,
@@ -226,7 +136,7 @@ class Occlusion final : public Explainer {
       fall = fall.defined() ? fall + more : more;
       cover = cover.defined() ? cover + covered.sum(0) : covered.sum(0);
     }
-    return (fall / cover).view_as(samples.inputs);
+    return (fall / cover.clamp_min(1)).view_as(samples.inputs);
   }
 
   std::int64_t window_, stride_;

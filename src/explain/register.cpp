@@ -13,6 +13,7 @@ namespace holdfast::explain {
   METHOD(Explainer, gradient_shap)        \
   METHOD(Explainer, occlusion)            \
   METHOD(Explainer, valid_effect)         \
+  METHOD(Explainer, shapley)              \
   METHOD(Explainer, deep_lift)            \
   METHOD(Explainer, lrp)                  \
   METHOD(Explainer, guided_backprop)      \

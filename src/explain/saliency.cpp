@@ -27,7 +27,8 @@ class Saliency final : public Explainer {
         projection_(options, name()) {}
 
   void check(const Model& model) const override {
-    if (!model.capabilities().gradients) usage_error("{}: the model has no gradients by its inputs", name());
+    if (!model.capabilities().gradients)
+      usage_error("{}: the model has no gradients by its inputs; occlusion and shapley need none", name());
   }
 
   void check_task(const ExplainTask& task) const override {

@@ -43,14 +43,14 @@ OptionSpec steps_option() {
 }
 
 std::vector<std::int64_t> paper_counts(const Layout& layout, std::int64_t features) {
-  if (layout.kind == Layout::Kind::kVector) return equal_counts(layout, features, 0, /*from_zero=*/false);
+  if (layout.kind == Layout::Kind::kVector || layout.is_sequence()) return equal_counts(layout, features, 0, /*from_zero=*/false);
   std::vector<std::int64_t> counts;
   for (const std::int64_t percent : {1, 5, 10, 20, 50}) counts.push_back(std::max<std::int64_t>(1, features * percent / 100));
   return counts;
 }
 
 std::vector<std::int64_t> equal_counts(const Layout& layout, std::int64_t features, std::int64_t steps, bool from_zero) {
-  if (steps == 0) steps = layout.kind == Layout::Kind::kVector ? features : kStepsOfPictures;
+  if (steps == 0) steps = layout.kind == Layout::Kind::kVector || layout.is_sequence() ? features : kStepsOfPictures;
   steps = std::min(steps, features);
   std::vector<std::int64_t> counts;
   for (std::int64_t i = from_zero ? 0 : 1; i <= steps; ++i) counts.push_back(i * features / steps);
@@ -110,7 +110,6 @@ Measurement Faithfulness::run(const MeasureTask& task) const {
   const Units units(*task.samples.schema, removal_.whole_groups());
   const std::vector<std::int64_t> counts = this->counts(task.samples.layout(), units.count());
   const Explanation clean = task.explainer.attribute(task.explain_task());
-  if (clean.logits.size(1) < 2) usage_error("{}: the probability of the only class never changes", name());
   const Answers answers = ask(task, units, counts, clean);
 
   Measurement result;
@@ -154,9 +153,6 @@ Faithfulness::Answers Faithfulness::ask(const MeasureTask& task, const Units& un
   const std::int64_t per_sample = (1 + random_) * steps * draws;
   const at::Tensor limits = at::tensor(counts, at::kInt).to(task.samples.inputs.device());
   const at::Tensor predicted = predicted_class(clean.logits);
-  const auto chance_of = [](const at::Tensor& logits, const at::Tensor& targets) {
-    return at::softmax(logits.to(at::kDouble), 1).gather(1, targets.unsqueeze(1)).squeeze(1);
-  };
 
   Answers answers;
   const at::Tensor probability = at::empty({samples, per_sample}, at::kDouble), flipped = at::empty_like(probability);
@@ -172,7 +168,7 @@ Faithfulness::Answers Faithfulness::ask(const MeasureTask& task, const Units& un
     const PointNumbers number = numbers_of(block, steps, draws, task.samples.inputs.device());
     const at::Tensor limit = limits.index_select(0, number.count).unsqueeze(1);
     const at::Tensor place = places.index_select(1, number.order);
-    const at::Tensor removed = which_ == Remove::kTop ? place < limit : place >= limit;
+    const at::Tensor removed = which_ == Remove::kTop ? (place < limit).logical_and(place >= 0) : place >= limit;
     const at::Tensor own = task.samples.inputs.slice(0, block.sample, block.sample + block.samples).flatten(1).unsqueeze(1);
     std::vector<std::int64_t> shape = task.samples.inputs.sizes().vec();
     shape[0] = block.rows();
@@ -184,7 +180,7 @@ Faithfulness::Answers Faithfulness::ask(const MeasureTask& task, const Units& un
           .slice(1, block.point, block.point + block.points)
           .copy_(what.view({block.samples, block.points}));
     };
-    put(probability, chance_of(logits, repeated(task.samples.targets, block)));
+    put(probability, class_scores(logits, repeated(task.samples.targets, block)));
     put(flipped, predicted_class(logits).ne(repeated(predicted, block)));
   }
 
@@ -193,7 +189,7 @@ Faithfulness::Answers Faithfulness::ask(const MeasureTask& task, const Units& un
   };
   answers.probability = mean_of_draws(probability);
   answers.flipped = mean_of_draws(flipped);
-  const at::Tensor before = chance_of(clean.logits, task.samples.targets).cpu().contiguous();
+  const at::Tensor before = class_scores(clean.logits, task.samples.targets).cpu().contiguous();
   answers.clean.assign(before.const_data_ptr<double>(), before.const_data_ptr<double>() + samples);
   return answers;
 }

@@ -20,7 +20,7 @@ at::Tensor elements_of_features(const Schema& schema, std::span<const std::vecto
 
 at::Tensor target_probability(const Model& model, const at::Tensor& inputs, const at::Tensor& targets) {
   const at::NoGradGuard no_graph;
-  return at::softmax(model.logits(inputs).to(at::kDouble), 1).gather(1, targets.unsqueeze(1)).squeeze(1);
+  return class_scores(model.logits(inputs), targets);
 }
 
 at::Tensor effect_of_replacing(const Model& model, const Samples& samples, const at::Tensor& clean, const at::Tensor& elements,

@@ -53,7 +53,8 @@ at::Tensor Surroundings::points(const MeasureTask& task, const PointBlock& block
     const at::Tensor given = own(task.endpoints).reshape({block.samples, endpoints_per_sample(task), -1});
     return given.slice(1, block.point, block.point + block.points).to(task.samples.inputs.options()).reshape(shape);
   }
-  return (own(task.samples.inputs).flatten(1).unsqueeze(1) + noise(task, block)).view(shape);
+  const at::Tensor clean = own(task.samples.inputs).unsqueeze(1), moved = clean.flatten(2) + noise(task, block);
+  return with_context_of(clean, moved.unflatten(2, task.samples.inputs.sizes().slice(1)), task.samples.layout()).reshape(shape);
 }
 
 double Surroundings::radius(const MeasureTask& task) const {

@@ -10,6 +10,7 @@ namespace holdfast::measure {
 
 Units::Units(const Schema& schema, bool whole_groups) : layout_(schema.layout) {
   constexpr std::int64_t kNone = -1;
+  if (!layout_.is_plain()) feature_of_element_ = layout_.element_features();
   unit_of_feature_.assign(static_cast<std::size_t>(layout_.features()), kNone);
   std::vector<std::int64_t> first(unit_of_feature_.size());  // of the feature's group: units are in the order of these
   std::iota(first.begin(), first.end(), 0);
@@ -52,7 +53,10 @@ void Units::places(std::span<const std::int64_t> order, std::span<std::int32_t> 
   HOLDFAST_CHECK(static_cast<std::int64_t>(place_of_element.size()) == layout_.inputs());
   std::vector<std::int32_t> place(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) place[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
-  for (std::size_t e = 0; e < place_of_element.size(); ++e) place_of_element[e] = place[unit_of_element(e)];
+  for (std::size_t e = 0; e < place_of_element.size(); ++e) {
+    const std::size_t unit = unit_of_element(e);
+    place_of_element[e] = unit == kNoUnit ? -1 : place[unit];
+  }
 }
 
 std::vector<std::uint8_t> Units::elements_of(std::span<const std::int64_t> features) const {
@@ -60,11 +64,18 @@ std::vector<std::uint8_t> Units::elements_of(std::span<const std::int64_t> featu
   for (const std::int64_t feature : features)
     chosen[static_cast<std::size_t>(unit_of_feature_.at(static_cast<std::size_t>(feature)))] = 1;
   std::vector<std::uint8_t> elements(static_cast<std::size_t>(layout_.inputs()));
-  for (std::size_t e = 0; e < elements.size(); ++e) elements[e] = chosen[unit_of_element(e)];
+  for (std::size_t e = 0; e < elements.size(); ++e) {
+    const std::size_t unit = unit_of_element(e);
+    elements[e] = unit == kNoUnit ? 0 : chosen[unit];
+  }
   return elements;
 }
 
 std::size_t Units::unit_of_element(std::size_t element) const {
+  if (!feature_of_element_.empty()) {
+    const std::int64_t feature = feature_of_element_[element];
+    return feature < 0 ? kNoUnit : static_cast<std::size_t>(unit_of_feature_[static_cast<std::size_t>(feature)]);
+  }
   const auto side = static_cast<std::size_t>(layout_.side_features());
   const auto channels = static_cast<std::size_t>(layout_.inputs()) / unit_of_feature_.size();
   const std::size_t feature = element / (side * channels) * side + element % side;  // channels of a side lie one after the other

@@ -48,11 +48,26 @@ class RankMetric : public Metric {
    public:
     void set(const MapView& original, std::int64_t w) {
       w_ = w;
-      correlation_.set(smoothed(original));
+      ranked_.clear();
+      if (original.layout().kind == Layout::Kind::kTokens) {
+        for (std::size_t i = 0; i < original.values.size(); ++i) {
+          if (original.values[i] != 0) ranked_.push_back(i);
+        }
+      }
+      correlation_.set(of_ranked(smoothed(original)));
     }
-    double value(const MapView& perturbed) const override { return correlation_.correlation(smoothed(perturbed)); }
+    double value(const MapView& perturbed) const override { return correlation_.correlation(of_ranked(smoothed(perturbed))); }
 
    private:
+    // Padding and special tokens, whose values are 0, are not ranked.
+    std::span<const double> of_ranked(std::span<const double> values) const {
+      if (ranked_.empty()) return values;
+      thread_local std::vector<double> result;
+      result.clear();
+      for (const std::size_t i : ranked_) result.push_back(values[i]);
+      return result;
+    }
+
     std::span<const double> smoothed(const MapView& map) const {
       if (w_ == 0) return map.values;
       thread_local std::vector<double> result;
@@ -62,6 +77,7 @@ class RankMetric : public Metric {
     }
 
     Correlation correlation_;
+    std::vector<std::size_t> ranked_;
     std::int64_t w_ = 0;
   };
 

@@ -89,30 +89,37 @@ std::size_t colon_of(const std::string& text) {
   return close == std::string::npos ? close : text.find(':', close);
 }
 
-std::unique_ptr<Model> load_file(const std::string& path, at::Device device) {
+void require_logits(const std::string& text, const ModelOptions& options) {
+  if (options.output_kind != OutputKind::kAuto && options.output_kind != OutputKind::kLogits)
+    usage_error("{}: an architecture gives logits, not a {}", text, output_kind_name(options.output_kind));
+}
+
+std::unique_ptr<Model> load_file(const std::string& path, at::Device device, const ModelOptions& options) {
   const Bytes bytes = read_bytes(path);
   switch (find_file_kind(bytes, path)) {
     case FileKind::kSafetensors:
+      require_logits(path, options);
       return load_weights(std::nullopt, path, device);
     case FileKind::kExported:
-      return load_program(exported::read_program(bytes, path), device);
+      return load_program(exported::read_program(bytes, path), device, options);
     case FileKind::kOnnx:
-      return load_program(onnx::read_program(bytes, path), device);
+      return load_program(onnx::read_program(bytes, path), device, options);
     case FileKind::kTorchScript:
       break;
   }
-  return load_torchscript(path, device);
+  return load_torchscript(path, device, options);
 }
 
-std::unique_ptr<Model> load(const std::string& text, at::Device device) {
+std::unique_ptr<Model> load(const std::string& text, at::Device device, const ModelOptions& options) {
   if (folder_exists(text)) {
     input_error("cannot read {}: it is a folder{}", text,
                 file_exists(text + "/saved_model.pb") ? " with a TensorFlow model; convert it to ONNX (tf2onnx)" : "");
   }
-  if (file_exists(text)) return load_file(text, device);
+  if (file_exists(text)) return load_file(text, device, options);
   const std::size_t colon = colon_of(text);
   if (colon != std::string::npos) {
     const std::string weights = text.substr(colon + 1);
+    require_logits(text, options);
     if (weights.empty()) usage_error("'{}': write a file of weights or 'pretrained' after the colon", text);
     return load_architecture(parse_method_call(text.substr(0, colon)), weights, device);
   }
@@ -141,8 +148,8 @@ std::string model_file(const std::string& text) {
   return colon != std::string::npos && file == "pretrained" ? "" : file;
 }
 
-std::unique_ptr<Model> load_model(const std::string& text, at::Device device) {
-  auto model = load(text, device);
+std::unique_ptr<Model> load_model(const std::string& text, at::Device device, const ModelOptions& options) {
+  auto model = load(text, device, options);
   model->set_name(text);
   return model;
 }

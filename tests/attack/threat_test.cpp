@@ -30,6 +30,24 @@ TEST(Threat, ProjectsToTheNearestPointOfAnL2Ball) {
   EXPECT_TRUE(at::allclose(model.project(far, clean), clean + 0.5 * difference / difference.norm(2, 1, true), 1e-5, 1e-6));
 }
 
+// Two tokens of three numbers and their flag, each in a ball of its own.
+TEST(Threat, TokensHaveABallEach) {
+  const Schema schema = Schema::of(Layout::tokens(2, 3));
+  const at::Tensor clean = normal_tensor({20, 2, 4}, 5), far = clean + normal_tensor({20, 2, 4}, 6);
+  for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
+    const ThreatModel model = ThreatModel::make({.norm = norm, .epsilons = {0.5}}, schema);
+    const at::Tensor near = model.project(far, clean);
+    EXPECT_TRUE(at::equal(near.select(2, 3), clean.select(2, 3))) << "the flag is context";
+    for (std::int64_t token = 0; token < 2; ++token) {
+      const at::Tensor own = clean.select(1, token).slice(1, 0, 3), there = far.select(1, token).slice(1, 0, 3);
+      const at::Tensor alone = ThreatModel::make({.norm = norm, .epsilons = {0.5}}, Schema::of(Layout::vector(3)))
+                                   .project(there.contiguous(), own.contiguous());
+      EXPECT_TRUE(at::allclose(near.select(1, token).slice(1, 0, 3), alone, 1e-6, 1e-7)) << to_string(norm);
+    }
+    EXPECT_NEAR(farthest(model, near, clean), 0.5, 1e-5);
+  }
+}
+
 TEST(Threat, ProjectsToTheNearestPointOfAnLinfBallInABox) {
   const ThreatModel model = threat(Norm::kLinf, 0.25, {{0, 1}});
   const at::Tensor clean = normal_tensor({20, 6}, 3).abs().clamp(0, 1), far = clean + normal_tensor({20, 6}, 4);
@@ -204,12 +222,12 @@ TEST(Threat, ValidRowsComeFromTheSchema) {
                "box 0.1,1: valid rows have 0 and 1 in their one-hot groups; the box must hold both");
 }
 
-TEST(Threat, ToleranceIsAShareOfProbability) {
+TEST(Threat, ToleranceIsANumberAboveZero) {
   const auto with = [](double tolerance) {
     return ThreatModel::make({.epsilons = {1}, .tolerance = tolerance}, Schema::of(Layout::vector(6)));
   };
   EXPECT_EQ(to_json(with(0.05))["tolerance"], 0.05);
-  EXPECT_ERROR(with(0), kUsage, "tolerance is 0; it must be above 0 and at most 1");
+  EXPECT_ERROR(with(0), kUsage, "tolerance is 0; it must be a finite number above 0");
   EXPECT_ERROR(with(NAN), kUsage, "tolerance is nan");
 }
 

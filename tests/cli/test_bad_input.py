@@ -385,22 +385,3 @@ def test_outputs_end_as_what_they_are(holdfast, subject, tmp_path):
     holdfast.fails("explain", *subject, "--out", "o.txt", saying="--out o.txt: the name must end in .npy")
     holdfast.fails("report", "run", "--out", "r.txt", saying="--out r.txt: the name must end in .html or .md")
     assert not (tmp_path / "o.txt").exists()
-
-
-@pytest.mark.parametrize("flat", [False, True])
-def test_a_model_of_one_output_is_told_what_to_do(holdfast, subject, tmp_path, flat):
-    import torch
-
-    class One(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.linear = torch.nn.Linear(6, 1)
-
-        def forward(self, x):
-            out = self.linear(x)
-            return out[:, 0] if flat else out
-
-    torch.jit.trace(One(), torch.zeros(2, 6)).save(str(tmp_path / "one.pt"))
-    holdfast.fails("explain", "--model", "one.pt", *subject[2:], "--out", "o.npy", saying="the two logits [-z/2, z/2]")
-    described = holdfast("describe", "one.pt").stdout
-    assert "Nothing can explain or attack it" in described and "[-z/2, z/2]" in described

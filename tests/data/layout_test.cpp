@@ -42,6 +42,32 @@ TEST(Layout, DescribesItself) {
   EXPECT_EQ(Layout::grid(1, 28, 28, 2).describe(), "pair of 1 x 28 x 28 images");
 }
 
+TEST(Layout, SequencesFoldTheNumbersOfAStepAndNeverTheContext) {
+  const Layout steps = Layout::sequence(3, 2).with_context(1),
+               numbers = Layout::sequence(3, 2, /*by_step=*/false).with_context(1);
+  EXPECT_EQ(steps.sample_shape(), Shape({3, 3}));
+  EXPECT_EQ(steps.inputs(), 9);
+  EXPECT_EQ(steps.features(), 3);
+  EXPECT_EQ(numbers.features(), 6);
+  const std::vector<double> map{1, -2, 90, 3, 4, 90, -5, 6, 90};
+  EXPECT_EQ(fold(steps, map), (std::vector<double>{3, 7, 11}));
+  EXPECT_EQ(fold(numbers, map), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(fold(Layout::tokens(3, 2), map), (std::vector<double>{3, 7, 11}));
+  EXPECT_EQ(steps.describe(), "sequence of 3 steps of 2 numbers");
+  EXPECT_ERROR(Layout::tokens(3, 2, 0), kInput, "at least 1 number of context");
+}
+
+TEST(Layout, ContextIsNoFeatureOfAVectorOrAGrid) {
+  const Layout vector = Layout::vector(2).with_context(1), grid = Layout::grid(2, 1, 2).with_context(1);
+  EXPECT_EQ(vector.sample_shape(), Shape({3}));
+  EXPECT_EQ(fold(vector, std::vector<double>{1, -2, 90}), (std::vector<double>{1, 2}));
+  EXPECT_EQ(grid.sample_shape(), Shape({3, 1, 2}));
+  EXPECT_EQ(fold(grid, std::vector<double>{1, 2, -3, 4, 90, 90}), (std::vector<double>{4, 6}));
+  EXPECT_EQ(grid.element_features(), (std::vector<std::int64_t>{0, 1, 0, 1, -1, -1}));
+  EXPECT_EQ(Layout::grid(2, 1, 2, 2).element_features(), (std::vector<std::int64_t>{0, 1, 0, 1, 2, 3, 2, 3}));
+  EXPECT_ERROR(Layout::graph(4).with_context(1), kInput, "graphs have no context");
+}
+
 TEST(Layout, GuessesFromShapes) {
   EXPECT_EQ(Layout::guess(Shape({7})), Layout::vector(7));
   EXPECT_EQ(Layout::guess(Shape({4, 5})), Layout::grid(1, 4, 5));

@@ -316,9 +316,6 @@ TEST(Faithfulness, SaysWhatIsMissing) {
   EXPECT_ERROR(some.measure("comp(remove=mean)"), kInput, "rows of the background have shape");
   some.background = at::Tensor();
   EXPECT_ERROR(some.measure("comp(remove=resample)"), kUsage, "--background");
-  some.model = linear_model(at::ones({1, kRemovalFeatures}, at::kDouble), at::zeros({1}, at::kDouble));
-  some.explainer = explainers().make("saliency(target=logit)");
-  EXPECT_ERROR(some.measure("comp"), kUsage, "only class");
 }
 
 }  // namespace

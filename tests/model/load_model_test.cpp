@@ -126,7 +126,7 @@ TEST(CallableModel, RunsTheFunctionAndRefusesWhatItCannotDo) {
   EXPECT_EQ(model->in_double(), nullptr);
   EXPECT_ERROR(model->logits(x, Rule::softplus(1)), kUsage, "its layers cannot be seen");
   const auto one = make_model([](const at::Tensor& at_x) { return at_x; }, {}, at::kCPU);
-  EXPECT_ERROR(one->logits(x), kInput, "wrap it so that an output z becomes the two logits [-z/2, z/2]");
+  EXPECT_ERROR(one->logits(x), kInput, "the output kinds logit, probability and value are one number");
   const auto wrong = make_model([](const at::Tensor& at_x) { return at_x.sum(); }, {}, at::kCPU);
   EXPECT_ERROR(wrong->logits(x), kInput, "the model gives outputs of shape [] for 3 samples; it must give logits");
 }

@@ -140,9 +140,12 @@ TEST(Torchscript, FilesThatAreNoModelsAreRefusedInOneSentence) {
   EXPECT_ERROR(load_script("random"), kInput, "draws random numbers in evaluation (aten::rand_like at make_torchscript.py:");
 }
 
-TEST(Torchscript, ResultsThatAreNoLogitsAreRefusedInOneSentence) {
-  EXPECT_ERROR(load_script("two_outputs"), kInput, "gives a (Tensor, Tensor)");
-  EXPECT_ERROR(load_script("one_score")->logits(samples(2)), kInput, "gives outputs of shape [2] for 2 samples");
+// outputs_test.cpp has what becomes of them.
+TEST(Torchscript, OfSeveralOutputsTheFirstCountsAndOneNumberIsAColumn) {
+  EXPECT_EQ(load_script("two_outputs")->logits(samples(2)).sizes(), at::IntArrayRef({2, 3}));
+  const auto one = load_script("one_score");
+  EXPECT_EQ(one->output_kind(), OutputKind::kAuto);
+  EXPECT_EQ(one->logits(samples(2)).sizes(), at::IntArrayRef({2, 1}));
 }
 
 }  // namespace

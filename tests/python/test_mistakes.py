@@ -47,12 +47,11 @@ def test_explain_refuses(network, inputs, case):
 
 
 OUTPUTS = {
-    "tuple": (lambda z: (z, z), "gave a tuple, not a tensor"),
+    "empty tuple": (lambda z: (), "gave a tuple, which holds no tensor"),
     "number": (lambda z: 3.0, "gave a float"),
     "nothing": (lambda z: None, "gave a NoneType"),
-    "with logits inside": (lambda z: type("Output", (), {"logits": z})(), "gives .logits"),
     "no batch": (lambda z: z[0], "shape [3] for 1 sample"),
-    "one class": (lambda z: z[:, :1], "at least two classes"),
+    "a matrix each": (lambda z: z.unsqueeze(1), "at least two classes, or one number for each sample"),
     "integers": (lambda z: z.argmax(1, keepdim=True).repeat(1, 2), "floating-point"),
     "not finite": (lambda z: z / 0, "not finite"),
     "no gradient": (lambda z: z.detach(), "no gradients by its inputs"),

@@ -35,8 +35,8 @@ struct Threat {
   bool valid = false;                                 // a perturbed row of a table is a valid row (ValidRows)
   Sides sides = Sides::kBoth;                         // which side of a pair may move
   bool negative_weights = false;                      // graphs: edges may become negative in samples without negative ones
-  std::optional<double> tolerance = {};               // the predicted class's probability moves by no more than this
-  std::optional<std::int64_t> switches = {};          // tables: categories that may take another level; the ball is for numbers
+  std::optional<double> tolerance = {};       // the predicted class's probability, or the value, moves by no more than this
+  std::optional<std::int64_t> switches = {};  // tables: categories that may take another level; the ball is for numbers
 };
 
 // Calls visit(name, member pointer, help) for every option. Flags (--negative-weights), TOML keys and Python's arguments
@@ -51,7 +51,9 @@ void for_each_option(const Visit& visit) {
   visit("valid", &Threat::valid, "Tables: only valid rows; ranges, steps and one-hot groups of the schema hold");
   visit("sides", &Threat::sides, "Pairs: which side may be perturbed: both, first or second");
   visit("negative_weights", &Threat::negative_weights, "Graphs: edges may become negative in samples without negative ones");
-  visit("tolerance", &Threat::tolerance, "How far the predicted class's probability may move; default: as far as it likes");
+  visit(
+      "tolerance", &Threat::tolerance,
+      "How far the predicted class's probability may move (default: as far as it likes), or a value, for which it must be given");
   visit("switches", &Threat::switches,
         "Tables: so many categories may take another level, the other one-hot columns stay, and the ball is for numbers alone");
 }
@@ -82,12 +84,15 @@ struct ThreatModel {
   Norm norm = Norm::kL2;
   double epsilon = 1.0;                               // in the units of the inputs, > 0 or = 0
   std::optional<std::pair<double, double>> box = {};  // every element; unset: no limit but the ball
-  // Elements that the ball does not move: the schema's, a side's, and with `switches` those of groups; empty: there are none.
+  // Elements that the ball does not move: the schema's, a side's, context, and with `switches` those of groups; empty: there
+  // are none.
   std::vector<bool> frozen = {};
-  std::optional<ValidRows> valid = {};    // set: perturbed rows are valid
-  bool non_negative = false;              // a sample without negative elements gets none
+  std::optional<ValidRows> valid = {};  // set: perturbed rows are valid
+  bool non_negative = false;            // a sample without negative elements gets none
+  // Equal parts of a sample that have a ball of this radius each: tokens. The norm of a perturbation is that of its largest part.
+  std::int64_t blocks = 1;
   Sides sides = Sides::kBoth;             // for showing; `frozen` holds what it means
-  std::optional<double> tolerance = {};   // of the predicted class's probability; unset: the same class is enough
+  std::optional<double> tolerance = {};   // of the predicted class's probability or the value; unset: the same class is enough
   std::optional<Switches> switches = {};  // set: groups are as in the clean row but for these
 
   // Frozen features come from the schema; a box is only what was asked for. Edges of a graph stay non-negative unless

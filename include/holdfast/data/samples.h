@@ -37,6 +37,11 @@ struct Samples {
   Samples to(const at::TensorOptions& like) const;
 };
 
+// Which elements of a sample are context, [sample...] bool; undefined where the layout has none.
+at::Tensor context_elements(const Layout& layout);
+// The rows [B, sample...] with the context of others of that shape, or of one broadcast over them.
+at::Tensor with_context_of(const at::Tensor& others, const at::Tensor& rows, const Layout& layout);
+
 // A shared copy, for Samples::schema.
 std::shared_ptr<const Schema> share_schema(const Schema& schema);
 

@@ -48,6 +48,10 @@ struct AuditPlan {
   std::vector<std::pair<std::string, double>> stages;  // seconds of what was done before, for the manifest
 };
 
+// How a model's outputs were read, for its facts: {"output": "logit"} unless they are logits, and what was asked for:
+// {"output_kind": "probability", "output_name": "scores"}.
+Json output_facts(const Model& model, const ModelOptions& reading = {});
+
 // Leaves out rows with a non-finite value, and counts them.
 void exclude_non_finite(AuditData& data);
 

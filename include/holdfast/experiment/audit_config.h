@@ -16,7 +16,7 @@
 //     epsilon = 0.5                              # or "8/255"; several, [0.1, 0.5]: each starts where the one before ended
 //     box = [0, 1]                               # optional
 //     valid = true                               # tables: only valid rows; default false
-//     tolerance = 0.05                           # of the predicted class's probability; default: none
+//     tolerance = 0.05                           # of the predicted class's probability; default: none. Of a value
 //     sides = "first"                            # pairs: which side may be perturbed; default "both"
 //     negative_weights = true                    # graphs: default false
 //
@@ -35,6 +35,8 @@
 //     name = "plain"
 //     dataset = "tumours"                        # the only one when it is left out
 //     file = "mlp:weights.safetensors"           # a trained model (paths are relative to this file), or
+//     output_kind = "logit"                      # what the file gives: logits | logit | probabilities | probability | value
+//     output_name = "scores"                     # which output counts, of a file with several
 //     architecture = "mlp(hidden=32)"            # one to train here, with the keys of `holdfast train`
 //     [model.train]
 //     recipe = "sp"
@@ -65,6 +67,7 @@ struct AuditConfig {
     std::string name;
     std::size_t dataset = 0;  // position in `datasets`
     std::string file;         // empty: trained here
+    ModelOptions reading;     // of the file
     TrainOptions training;
   };
 

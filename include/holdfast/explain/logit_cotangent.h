@@ -29,7 +29,7 @@ struct LogitCotangent {
   at::Tensor log_scale;  // [B], constant
 };
 
-// `targets` [B] int64. Throws kUsage when there are fewer than two classes and the quantity is not a logit.
+// `targets` [B] int64. A model of one output gives a value, which is explained itself, whatever the quantity.
 LogitCotangent logit_cotangent(const at::Tensor& logits, const at::Tensor& targets, ExplainedQuantity quantity);
 
 // The same, made of tensor operations: for other devices than the CPU, for derivatives of third and higher order, and to

@@ -4,6 +4,7 @@
 //     grid                      the (2w+1) x (2w+1) pixels around it, cut at the border     (2w+1)^2
 //     vector, nothing known     the w positions on either side                               2w+1
 //     vector of a table         w >= 1: the columns of the same one-hot group           largest group
+//     sequence, tokens          the w steps on either side; of numbers, the same number of those     2w+1
 //     graph (features: edges)   w = 1: edges that share a node; w >= 2: every edge          2N-3; all edges
 //     schema.neighbors          w steps over these lists, whatever the layout           largest window
 //
@@ -49,11 +50,12 @@ class Neighborhood {
   double divisor() const;
 
  private:
-  enum class Kind { kGrid, kGraph, kGroups, kLists };
+  enum class Kind { kGrid, kGraph, kGroups, kLists, kSteps };
 
   void grow_graph(FeatureSet& set) const;
   void grow_groups(FeatureSet& set) const;
   void grow_lists(FeatureSet& set) const;
+  void grow_steps(FeatureSet& set) const;
   void sum_graph(std::span<const double> values, std::span<double> sums) const;
   std::int64_t largest_window() const;
 
@@ -62,6 +64,7 @@ class Neighborhood {
   std::int64_t radius_;
   double across_;                        // 2w+1
   std::int64_t sides_, height_, width_;  // of the grid; a vector of positions has one row a side
+  std::int64_t apart_ = 1;               // positions between a number and the same one of the next step
 };
 
 // Lists for Schema::neighbors: columns whose correlation over the rows is at least `threshold` in magnitude. `rows` is [N,

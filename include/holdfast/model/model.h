@@ -14,6 +14,7 @@
 #include "holdfast/core/stages.h"
 #include "holdfast/data/layout.h"
 #include "holdfast/model/network.h"
+#include "holdfast/model/outputs.h"
 
 namespace holdfast::model {
 
@@ -36,6 +37,9 @@ class Model {
   // Gives the logits under a rule; models without layers throw kUsage for any rule but the exact one.
   virtual at::Tensor logits(const at::Tensor& inputs, const Rule& rule) const;
 
+  // What the model really gives, where that is known: outputs.h says how it becomes logits. Where it is auto, logits() gives the
+  // outputs as they are, [B, n] with n >= 1, and with_logits() makes a model of it.
+  virtual OutputKind output_kind() const { return OutputKind::kLogits; }
   virtual Capabilities capabilities() const = 0;
   virtual const Network* network() const { return nullptr; }
   // Trainable numbers, or nothing where they cannot be seen.
@@ -86,11 +90,18 @@ std::string fit_architecture(const std::string& call, const Layout& layout, std:
 // Weights with the architecture's canonical call in the file's metadata.
 void save_network(const std::string& path, const Network& network, const std::string& architecture);
 
+// How a model file is to be read, where the file itself does not say it.
+struct ModelOptions {
+  OutputKind output_kind = OutputKind::kAuto;
+  std::string output_name = {};  // the output that counts, of a file with several; empty: `logits`, else the first
+  std::string embedding = {};    // the embedding that token ids go to; empty: the one that they are seen to go to
+};
+
 // `M` of the command line: a TorchScript file, ARCHITECTURE:weights.safetensors or ARCHITECTURE:pretrained. Options that the
 // weights file records need not be repeated, nor need the architecture; those written beside it win. Throws kUsage or kInput
-// in one sentence.
+// in one sentence. Where its output_kind() is auto, with_logits() must be asked before it is used.
 // The file that such a text names, or empty for published weights.
 std::string model_file(const std::string& text);
-std::unique_ptr<Model> load_model(const std::string& text, at::Device device = at::kCPU);
+std::unique_ptr<Model> load_model(const std::string& text, at::Device device = at::kCPU, const ModelOptions& options = {});
 
 }  // namespace holdfast::model

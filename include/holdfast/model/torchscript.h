@@ -6,7 +6,7 @@
 // with the executor's optimisation off, so that results do not depend on the order of calls; `describe()` says why.
 //
 // Models here give logits in evaluation mode, so three things are put right in the copy, with a warning: dropout and batch
-// statistics that tracing in training mode fixed are turned off, and a softmax or log_softmax at the end is cut, since
+// statistics that tracing in training mode fixed are turned off, and a softmax, log_softmax or sigmoid at the end is cut, since
 // what goes into it are the logits.
 #pragma once
 
@@ -22,6 +22,6 @@ namespace holdfast::model {
 
 // Throws kInput in one sentence: a missing, truncated or foreign file, a module that takes anything but one tensor,
 // NaN or infinity in its weights (named).
-std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device device);
+std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device device, const ModelOptions& options = {});
 
 }  // namespace holdfast::model

@@ -10,6 +10,11 @@ namespace holdfast::attack::gauntlet {
 at::Tensor fold_features(const Layout& layout, const at::Tensor& maps) {
   const std::int64_t channels = layout.inputs() / layout.features();
   const at::Tensor magnitudes = maps.abs();
+  if (!layout.is_plain()) {
+    const at::Tensor own = at::tensor(layout.element_features(), at::kLong).to(maps.device());
+    return at::zeros({maps.size(0), layout.features()}, maps.options())
+        .index_add(1, own.clamp_min(0), magnitudes.flatten(1) * (own >= 0));
+  }
   if (channels == 1) return magnitudes.reshape({maps.size(0), layout.features()});
   return magnitudes.reshape({maps.size(0), layout.sides, channels, layout.side_features()}).sum(2).flatten(1);
 }

@@ -195,7 +195,7 @@ class Square final : public Component {
     const at::Tensor ids = AttackState::rows_of(state.task.samples.ids, owners).cpu();
     const double share = (state.blind ? kSearched : kPolished) * std::pow(1 - way, 2) + kLeast;  // of the image's area
     const auto size = std::max<std::int64_t>(1, std::llround(std::sqrt(share * static_cast<double>(layout.side_features()))));
-    const at::Tensor grid = points.view({-1, layout.sides, layout.channels, layout.height, layout.width});
+    const at::Tensor grid = points.view({-1, layout.sides, layout.channels + layout.context, layout.height, layout.width});
     const at::Tensor origin = clean.reshape(grid.sizes());
     for (std::int64_t row = 0; row < points.size(0); ++row) {
       RandomStream stream(derived_seed(state.task.seed, "gauntlet.square", static_cast<std::uint64_t>(number)), "square",

@@ -83,7 +83,8 @@ std::string resolve_model_path(const std::string& file, const std::string& folde
 
 AuditConfig::ModelEntry read_model(const ConfigTable& table, const AuditConfig& config, const std::string& folder) {
   // Which key is missing depends on which are there: a misspelt one is said first.
-  table.only({"name", "dataset", "file", "architecture", "activation", "seed", "train", "early_stopping"});
+  table.only(
+      {"name", "dataset", "file", "architecture", "activation", "seed", "train", "early_stopping", "output_kind", "output_name"});
   AuditConfig::ModelEntry entry;
   entry.name = table.text("name", std::nullopt);
   for (const AuditConfig::ModelEntry& other : config.models) {
@@ -98,6 +99,8 @@ AuditConfig::ModelEntry read_model(const ConfigTable& table, const AuditConfig& 
     if (table.has("architecture"))
       usage_error("{}: a model has a file or an architecture to train, not both", table.where("architecture"));
     entry.file = resolve_model_path(table.text("file", std::nullopt), folder);
+    entry.reading.output_kind = parse_output_kind(table.text("output_kind", "auto", one_of(output_kinds())));
+    entry.reading.output_name = table.text("output_name", "");
   } else {
     read_model_and_training(table, table, entry.training);
     entry.training.seed = static_cast<std::uint64_t>(table.integer("seed", static_cast<std::int64_t>(config.seed), at_least(0)));
@@ -148,9 +151,12 @@ AuditModel train_model(const AuditConfig::ModelEntry& entry, const Dataset& data
   return model;
 }
 
-AuditModel load_audit_model(const AuditConfig::ModelEntry& entry, at::Device device) {
-  AuditModel model{.name = entry.name, .data = entry.dataset, .model = load_model(entry.file, device)};
+AuditModel load_audit_model(const AuditConfig::ModelEntry& entry, const at::Tensor& inputs, at::Device device) {
+  AuditModel model{.name = entry.name,
+                   .data = entry.dataset,
+                   .model = with_logits(load_model(entry.file, device, entry.reading), entry.reading.output_kind, inputs)};
   model.facts = {{"model", entry.file}};
+  model.facts.update(output_facts(*model.model, entry.reading));
   if (const auto parameters = model.model->parameter_count()) model.facts["parameters"] = *parameters;
   return model;
 }
@@ -213,7 +219,7 @@ AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& d
   for (const AuditConfig::ModelEntry& entry : config.models) {
     const auto start = std::chrono::steady_clock::now();
     plan.models.push_back(entry.file.empty() ? train_model(entry, datasets[entry.dataset], folder, tiles, device)
-                                             : load_audit_model(entry, device));
+                                             : load_audit_model(entry, plan.data[entry.dataset].samples.inputs, device));
     plan.stages.emplace_back((entry.file.empty() ? "train " : "load ") + entry.name, seconds_since(start));
   }
   return plan;

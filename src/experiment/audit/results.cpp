@@ -92,6 +92,14 @@ RowSummary summarise(const Row& row) {
   return summary;
 }
 
+Json output_facts(const Model& model, const ModelOptions& reading) {
+  Json facts = Json::object();
+  if (model.output_kind() != OutputKind::kLogits) facts["output"] = output_kind_name(model.output_kind());
+  if (reading.output_kind != OutputKind::kAuto) facts["output_kind"] = output_kind_name(reading.output_kind);
+  if (!reading.output_name.empty()) facts["output_name"] = reading.output_name;
+  return facts;
+}
+
 Json model_json(const AuditModel& model, const AuditData& data, const at::Tensor& logits) {
   Json json{{"name", model.name}, {"dataset", data.name}};
   json.update(model.facts);

@@ -63,10 +63,13 @@ const Json& entry_called(const Json& list, const std::string& name) {
 }
 
 // A model that the audit trained lies in the run folder; the others where they lay when it ran.
-std::unique_ptr<Model> model_of(const std::string& folder, const Json& model, at::Device device) {
+std::shared_ptr<const Model> model_of(const std::string& folder, const Json& model, const at::Tensor& inputs, at::Device device) {
   const std::string text = model.at("model"),
                     own = folder + "/models/" + model.at("name").get<std::string>() + "/model.safetensors";
-  return load_model(file_exists(own) ? parse_method_call(text).name + ":" + own : text, device);
+  const ModelOptions reading{.output_kind = parse_output_kind(model.value("output_kind", "auto")),
+                             .output_name = model.value("output_name", "")};
+  return with_logits(load_model(file_exists(own) ? parse_method_call(text).name + ":" + own : text, device, reading),
+                     parse_output_kind(model.value("output", "logits")), inputs);
 }
 
 // How a value of a row's threat is written behind its flag.
@@ -117,13 +120,13 @@ class RunVerifier {
       found_.skipped.push_back(fmt::format("{}: the model has no file; it was given in Python", name));
       return;
     }
-    const auto model = model_of(folder_, described_model, device_);
     const auto explainer = explainers().make(row.at("explainer").get<std::string>());
     Samples samples{.inputs = read_inputs(arrays + "/inputs.npy"),
                     .targets = targets_.of(row, ids),
                     .ids = at::tensor(ids, at::kLong),
                     .schema = share_schema(schema_from_json(data.at("schema"), folder_ + "/manifest.json"))};
     const at::Tensor perturbed = read_inputs(arrays + "/perturbed.npy");
+    const auto model = model_of(folder_, described_model, samples.inputs, device_);
     ExplainTask task{.model = *model, .samples = samples, .seed = manifest_.at("seed").get<std::uint64_t>()};
     try {
       explainer->check_task(task);

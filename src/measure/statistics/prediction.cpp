@@ -95,10 +95,8 @@ Json to_json(const PredictionQuality& quality) {
 
 std::vector<double> sensitivities(const at::Tensor& clean_logits, const at::Tensor& perturbed_logits) {
   HOLDFAST_CHECK(clean_logits.sizes() == perturbed_logits.sizes() && clean_logits.dim() == 2);
-  const at::Tensor classes = predicted_class(clean_logits.detach().cpu()).unsqueeze(1);
-  const auto probability = [&](const at::Tensor& logits) {
-    return at::softmax(as_double(logits), 1).gather(1, classes).squeeze(1);
-  };
+  const at::Tensor classes = predicted_class(clean_logits.detach().cpu());
+  const auto probability = [&](const at::Tensor& logits) { return class_scores(as_double(logits), classes); };
   const at::Tensor moved = (probability(clean_logits) - probability(perturbed_logits)).abs().contiguous();
   const std::span<const double> values = values_of(moved);
   return {values.begin(), values.end()};

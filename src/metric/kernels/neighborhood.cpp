@@ -69,12 +69,13 @@ Neighborhood::Neighborhood(const Schema& schema, std::int64_t radius)
   const bool grid = layout.kind == Layout::Kind::kGrid;
   height_ = grid ? layout.height : 1;
   width_ = grid ? layout.width : layout.side_features();
+  apart_ = layout.kind == Layout::Kind::kSequence && !layout.by_step ? layout.stride : 1;
   if (!schema.neighbors.empty()) {
     kind_ = Kind::kLists;
   } else if (is_table(schema)) {
     kind_ = Kind::kGroups;
   } else {
-    kind_ = layout.kind == Layout::Kind::kGraph ? Kind::kGraph : Kind::kGrid;
+    kind_ = layout.kind == Layout::Kind::kGraph ? Kind::kGraph : apart_ > 1 ? Kind::kSteps : Kind::kGrid;
   }
 }
 
@@ -94,6 +95,16 @@ void Neighborhood::grow(FeatureSet& set) const {
       return grow_groups(set);
     case Kind::kLists:
       return grow_lists(set);
+    case Kind::kSteps:
+      return grow_steps(set);
+  }
+}
+
+// The same number of the w steps on either side.
+void Neighborhood::grow_steps(FeatureSet& set) const {
+  for (const std::int64_t feature : set.members()) {
+    const std::int64_t first = std::max(feature - radius_ * apart_, feature % apart_);
+    for (std::int64_t near = first; near <= feature + radius_ * apart_ && near < width_; near += apart_) set.add(near);
   }
 }
 
@@ -191,7 +202,7 @@ std::int64_t Neighborhood::largest_window() const {
 
 double Neighborhood::divisor() const {
   if (radius_ == 0) return 1;
-  if (kind_ != Kind::kGrid) return static_cast<double>(largest_window());
+  if (kind_ != Kind::kGrid && kind_ != Kind::kSteps) return static_cast<double>(largest_window());
   return schema_.layout.kind == Layout::Kind::kGrid ? across_ * across_ : across_;
 }
 

@@ -9,6 +9,6 @@
 namespace holdfast::model {
 
 // The program as a Network where every operation is known, else as it is: as for TorchScript (holdfast/model/torchscript.h).
-std::unique_ptr<Model> load_program(program::Program program, at::Device device);
+std::unique_ptr<Model> load_program(program::Program program, at::Device device, const ModelOptions& options = {});
 
 }  // namespace holdfast::model

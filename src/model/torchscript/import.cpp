@@ -82,12 +82,13 @@ void Importer::read(const torch::jit::Graph& graph, const torch::jit::Module& mo
 
   read_block(graph.block());
   Symbol result = symbol(graph.outputs()[0]);
-  if (const auto* tuple = std::get_if<Sequence>(&result.is); tuple != nullptr && tuple->items.size() == 1) {
+  if (const auto* tuple = std::get_if<Sequence>(&result.is); tuple != nullptr && !tuple->items.empty()) {
     result = Symbol(tuple->items[0]);
   }
   const auto* tracked = std::get_if<Tracked>(&result.is);
   if (tracked == nullptr) throw NotReadable("its result is not one tensor that depends on the input");
-  const int last = tracked->cell->node;
+  int last = tracked->cell->node;
+  if (shape(last).size() == 1) last = add(op::Reshape{{1}}, {last}, "one_column");
   if (shape(last).size() != 2)
     throw NotReadable(fmt::format("its result has {}, not 2", counted(std::ssize(shape(last)), "dimension")));
   // The logits are the last node's value; what comes after the returned one is not needed.

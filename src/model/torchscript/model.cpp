@@ -9,6 +9,7 @@
 #include "holdfast/core/log.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/tiles.h"
+#include "holdfast/core/words.h"
 #include "holdfast/model/outputs.h"
 #include "holdfast/model/torchscript.h"
 #include "import.h"
@@ -50,10 +51,13 @@ std::string described_ends(const Model& model, const Script& script,
   const at::NoGradGuard no_graph;
   try {
     const at::Tensor outputs = model.logits(at::zeros(shape, at::TensorOptions(model.device()).dtype(model.dtype())));
-    if (const std::string wrong = wrong_outputs(outputs.sizes(), 1); !wrong.empty())
+    if (const std::string wrong = wrong_outputs(outputs.sizes(), 1, OutputKind::kAuto); !wrong.empty())
       return fmt::format(" Nothing can explain or attack it: it {}.", wrong);
-    return fmt::format(" Input: {}, samples of shape {}. Output: {} numbers for each sample, taken as logits.", input,
-                       to_string(*sample_shape), outputs.size(1));
+    const OutputKind kind = model.output_kind() != OutputKind::kAuto ? model.output_kind()
+                            : outputs.size(1) == 1                   ? OutputKind::kLogit
+                                                                     : OutputKind::kLogits;
+    return fmt::format(" Input: {}, samples of shape {}. Output: {} for each sample, taken as {}; --output-kind says otherwise.",
+                       input, to_string(*sample_shape), counted(outputs.size(1), "number"), output_words(kind));
   } catch (const Error& error) {  // a description says what is wrong, it does not fail
     return fmt::format(" Nothing can explain or attack it: {}.", error.what());
   }
@@ -115,6 +119,8 @@ class ScriptedNetwork final : public Model {
   at::ScalarType dtype() const override { return script_.dtype; }
   std::optional<Layout> layout() const override { return layout_of(script_); }
 
+  OutputKind output_kind() const override { return script_.output_kind; }
+
   std::unique_ptr<Model> in_double() const override {
     Script script = script_;
     script.dtype = at::kDouble;
@@ -153,6 +159,8 @@ class OpaqueScript final : public Model {
   at::Device device() const override { return script_.device; }
   at::ScalarType dtype() const override { return script_.dtype; }
   std::optional<Layout> layout() const override { return layout_of(script_); }
+
+  OutputKind output_kind() const override { return script_.output_kind; }
 
   std::unique_ptr<Model> in_double() const override {
     if (!capabilities_.float64) return nullptr;
@@ -198,12 +206,12 @@ std::unique_ptr<Model> make_model(Script script) {
   return model;
 }
 
-std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device device) {
-  return make_model(torchscript::read_script(torchscript::Archive::open(path), device));
+std::unique_ptr<Model> load_torchscript(const std::string& path, at::Device device, const ModelOptions& options) {
+  return make_model(torchscript::read_script(torchscript::Archive::open(path), device, options));
 }
 
-std::unique_ptr<Model> load_program(program::Program program, at::Device device) {
-  return make_model(torchscript::make_script(std::move(program), device));
+std::unique_ptr<Model> load_program(program::Program program, at::Device device, const ModelOptions& options) {
+  return make_model(torchscript::make_script(std::move(program), device, options));
 }
 
 }  // namespace holdfast::model

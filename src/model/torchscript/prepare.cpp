@@ -91,11 +91,21 @@ bool turn_off_printing(Graph& graph) {
   return edited;
 }
 
-// The softmax over classes that the graph returns, alone or in a tuple of one.
-Node* final_softmax(Graph& graph) {
+// Nothing but the shape changes, or nothing at all.
+bool keeps_values(const Node* node) {
+  return is_one_of(node,
+                   {"aten::squeeze", "aten::unsqueeze", "aten::view", "aten::reshape", "aten::flatten", "aten::contiguous"});
+}
+
+// The softmax over classes or the sigmoid that the graph returns, alone or first in a tuple; null where there is none, or where
+// something else reads it too.
+Node* final_squashing(Graph& graph) {
   if (graph.outputs().size() != 1) return nullptr;
   Node* last = graph.outputs()[0]->node();
-  if (last->kind() == torch::jit::prim::TupleConstruct && last->inputs().size() == 1) last = last->input(0)->node();
+  if (last->kind() == torch::jit::prim::TupleConstruct && !last->inputs().empty()) last = last->input(0)->node();
+  while (keeps_values(last) && last->output()->uses().size() == 1) last = last->input(0)->node();
+  if (last->outputs().size() != 1 || last->output()->uses().size() != 1) return nullptr;
+  if (is_one_of(last, {"aten::sigmoid", "aten::log_sigmoid"})) return last;
   if (!is_one_of(last, {"aten::softmax", "aten::log_softmax"})) return nullptr;
   const auto dim = torch::jit::toIValue(last->namedInput("dim"));
   const bool over_classes = dim && dim->isInt() && (dim->toInt() == 1 || dim->toInt() == -1);
@@ -104,7 +114,7 @@ Node* final_softmax(Graph& graph) {
 
 }  // namespace
 
-std::vector<std::string> prepare_for_evaluation(Graph& graph) {
+std::vector<std::string> prepare_for_evaluation(Graph& graph, OutputKind& kind) {
   std::vector<std::string> notes;
   open_fast_paths(graph);
   if (turn_off_dropout(graph)) notes.push_back("dropout that the file keeps on in evaluation is turned off");
@@ -112,10 +122,13 @@ std::vector<std::string> prepare_for_evaluation(Graph& graph) {
     notes.push_back("batch normalisation that was traced in training mode uses its running statistics");
   }
   if (turn_off_printing(graph)) notes.push_back("what the file prints is left out");
-  if (Node* softmax = final_softmax(graph)) {
-    notes.push_back(std::string("logits are what goes into the ") + softmax->kind().toUnqualString() + " at its end");
-    softmax->output()->replaceAllUsesWith(softmax->input(0));
-    softmax->destroy();
+  const bool may_cut = kind == OutputKind::kAuto || kind == OutputKind::kProbabilities || kind == OutputKind::kProbability;
+  if (Node* squashing = may_cut ? final_squashing(graph) : nullptr) {
+    const bool softmax = is_one_of(squashing, {"aten::softmax", "aten::log_softmax"});
+    notes.push_back(std::string("logits are what goes into the ") + squashing->kind().toUnqualString() + " at its end");
+    squashing->output()->replaceAllUsesWith(squashing->input(0));
+    squashing->destroy();
+    kind = softmax ? OutputKind::kLogits : OutputKind::kLogit;
   }
   return notes;
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <fmt/ranges.h>
+
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/ir/alias_analysis.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
@@ -67,13 +69,9 @@ void refuse_non_finite(const torch::jit::Module& module, const std::string& path
   }
 }
 
-// Types that say nothing, such as Any, are left to the first call.
-bool never_one_tensor(const c10::Type& type) {
-  if (const auto* tuple = type.castRaw<c10::TupleType>()) {
-    return tuple->elements().size() != 1 || never_one_tensor(*tuple->elements()[0]);
-  }
+// Types that say nothing, such as Any, are left to the first call; so are dictionaries and tuples, of which one tensor counts.
+bool never_a_tensor(const c10::Type& type) {
   switch (type.kind()) {
-    case c10::TypeKind::DictType:
     case c10::TypeKind::ListType:
     case c10::TypeKind::NumberType:
     case c10::TypeKind::FloatType:
@@ -100,7 +98,7 @@ void refuse_other_signatures(const torch::jit::Module& module, const std::string
     input_error("{} takes a {}; a model here takes one tensor and gives its logits", path, arguments[1].type()->str());
   }
   const auto& results = method->function().getSchema().returns();
-  if (results.size() == 1 && never_one_tensor(*results[0].type())) {
+  if (results.size() == 1 && never_a_tensor(*results[0].type())) {
     input_error("{} gives a {}; a model here gives one tensor of logits [samples, classes]", path, results[0].type()->str());
   }
 }
@@ -205,23 +203,56 @@ torch::jit::Module freeze(const torch::jit::Module& module, const std::string& p
   }
 }
 
-at::Tensor as_logits(const at::IValue& result, const Script& script, const at::Tensor& inputs) {
-  at::IValue value = result;
-  if (value.isTuple() && value.toTupleRef().elements().size() == 1) value = value.toTupleRef().elements()[0];
+// The output that counts, by its name: the one that was asked for, else `logits`, else the first tensor.
+at::IValue named_output(const std::vector<std::pair<std::string, at::IValue>>& outputs, const Script& script) {
+  const auto called = [&](const std::string& name) {
+    return std::find_if(outputs.begin(), outputs.end(), [&](const auto& output) { return output.first == name; });
+  };
+  if (!script.output_name.empty()) {
+    if (const auto found = called(script.output_name); found != outputs.end()) return found->second;
+    std::vector<std::string> names;
+    for (const auto& [name, value] : outputs) names.push_back(name);
+    input_error("{} has no output '{}'; it has {}", script.path, script.output_name, fmt::join(names, ", "));
+  }
+  if (const auto found = called("logits"); found != outputs.end()) return found->second;
+  const auto first = std::find_if(outputs.begin(), outputs.end(), [](const auto& output) { return output.second.isTensor(); });
+  return first == outputs.end() ? at::IValue() : first->second;
+}
+
+at::IValue one_output(const at::IValue& result, const Script& script) {
+  std::vector<std::pair<std::string, at::IValue>> outputs;
+  if (result.isTuple()) {
+    const auto schema = result.type()->expectRef<c10::TupleType>().schema();  // of a named tuple
+    const auto& elements = result.toTupleRef().elements();
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      outputs.emplace_back(schema ? schema->arguments()[i].name() : std::to_string(i), elements[i]);
+  } else if (result.isGenericDict()) {
+    for (const auto& entry : result.toGenericDict()) {
+      if (entry.key().isString()) outputs.emplace_back(entry.key().toStringRef(), entry.value());
+    }
+  } else {
+    return result;
+  }
+  return named_output(outputs, script);
+}
+
+at::Tensor as_outputs(const at::IValue& result, const Script& script, const at::Tensor& inputs) {
+  const at::IValue value = one_output(result, script);
   if (!value.isTensor()) {
-    input_error("{} gives a {}; a model here gives one tensor of logits [samples, classes]", script.path, value.type()->str());
+    input_error("{} gives a {}; a model here gives a tensor of logits [samples, classes]", script.path, result.type()->str());
   }
-  at::Tensor logits = value.toTensor();
-  if (logits.dim() != 2 || logits.size(0) != inputs.size(0)) {
-    input_error("{} {}", script.path, wrong_outputs(logits.sizes(), inputs.size(0)));
-  }
-  return logits;
+  const at::Tensor outputs = value.toTensor();
+  if (const std::string wrong = wrong_outputs(outputs.sizes(), inputs.size(0), OutputKind::kAuto); !wrong.empty())
+    input_error("{} {}", script.path, wrong);
+  return outputs.dim() == 1 ? outputs.unsqueeze(1) : outputs;
 }
 
 // Everything that is done to a flat graph, wherever it came from.
-void complete(Script& script) {
+void complete(Script& script, const ModelOptions& options) {
   const auto graph = script.graph();
-  script.notes = prepare_for_evaluation(*graph);
+  script.output_kind = options.output_kind;
+  script.output_name = options.output_name;
+  script.notes = prepare_for_evaluation(*graph, script.output_kind);
   torch::jit::EliminateDeadCode(graph);
   refuse_random(*graph, script.path);
   script.is_recurrent = has_recurrent_kernels(*graph);
@@ -294,7 +325,7 @@ at::Tensor run_in_parts(const Script& script, const at::Tensor& inputs) {
 
 }  // namespace
 
-Script read_script(const Archive& archive, at::Device device) {
+Script read_script(const Archive& archive, at::Device device, const ModelOptions& options) {
   // Calls inside calls are only inlined while the executor may optimise, whatever the caller's thread is set to.
   const torch::jit::GraphOptimizerEnabledGuard inlines(true);
   const std::string& path = archive.path();
@@ -312,11 +343,11 @@ Script read_script(const Archive& archive, at::Device device) {
   script.dtype = first_floating_type(module);
   if (!freezable) script.runs_as_is = "it stops gradients with detach";
   torch::jit::Inline(*script.graph());
-  complete(script);
+  complete(script, options);
   return script;
 }
 
-Script make_script(program::Program program, at::Device device) {
+Script make_script(program::Program program, at::Device device, const ModelOptions& options) {
   Script script{.path = program.path, .kind = program.kind};
   script.device = device;
   for (const program::Constant& constant : program.constants)
@@ -326,7 +357,7 @@ Script make_script(program::Program program, at::Device device) {
   read_sizes(script, program.inputs.front());
   script.source = script.module = module_of(program::make_graph(std::move(program), device));
   refuse_other_signatures(script.module, script.path);
-  complete(script);
+  complete(script, options);
   return script;
 }
 
@@ -360,7 +391,7 @@ at::Tensor run_script(const Script& script, const at::Tensor& inputs) {
   } catch (const std::exception& error) {
     refused_inputs(script.path, inputs, error.what());
   }
-  return as_logits(result, script, inputs);
+  return as_outputs(result, script, inputs);
 }
 
 void refused_inputs(const std::string& path, const at::Tensor& inputs, const std::string& message) {

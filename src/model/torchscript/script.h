@@ -15,6 +15,7 @@
 #include "../program/program.h"
 #include "archive.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/model/model.h"
 
 namespace holdfast::model::torchscript {
 
@@ -30,23 +31,26 @@ struct Script {
   std::int64_t parameters = 0;                            // elements
   at::Device device = at::kCPU;
   at::ScalarType dtype = at::kFloat;
-  bool writes_to_input = false;           // in-place operations reach the input: it is handed a copy
-  bool keeps_state = false;               // the module may write to its own attributes: each call runs on a copy
-  bool is_recurrent = false;              // it has kernels of cuDNN that cannot be differentiated in evaluation mode
-  std::optional<std::string> runs_as_is;  // why it cannot be anything but run
-  std::optional<std::int64_t> batch;      // it takes so many samples at once, neither more nor fewer
+  OutputKind output_kind = OutputKind::kAuto;  // where it was asked for or is seen in the graph
+  std::string output_name;                     // ModelOptions
+  bool writes_to_input = false;                // in-place operations reach the input: it is handed a copy
+  bool keeps_state = false;                    // the module may write to its own attributes: each call runs on a copy
+  bool is_recurrent = false;                   // it has kernels of cuDNN that cannot be differentiated in evaluation mode
+  std::optional<std::string> runs_as_is;       // why it cannot be anything but run
+  std::optional<std::int64_t> batch;           // it takes so many samples at once, neither more nor fewer
 
   std::shared_ptr<torch::jit::Graph> graph() const { return module.get_method("forward").graph(); }
 };
 
 // Throws kInput in one sentence.
-Script read_script(const Archive& archive, at::Device device);
-Script make_script(program::Program program, at::Device device);
+Script read_script(const Archive& archive, at::Device device, const ModelOptions& options);
+Script make_script(program::Program program, at::Device device, const ModelOptions& options);
 
 // Edits a frozen graph so that it does what evaluation mode means and gives logits, and says in sentences what was edited:
-// dropout and batch statistics that were fixed by tracing in training mode are turned off; printing is left out; a softmax at the
-// end, or its logarithm, is cut, because what goes into it are the logits.
-std::vector<std::string> prepare_for_evaluation(torch::jit::Graph& graph);
+// dropout and batch statistics that were fixed by tracing in training mode are turned off; printing is left out; a softmax or
+// sigmoid at the end, or its logarithm, is cut, because what goes into it are the logits. `kind` is what was asked for, and
+// becomes what is left to read: outputs that are said to be logits or a value are left alone.
+std::vector<std::string> prepare_for_evaluation(torch::jit::Graph& graph, OutputKind& kind);
 
 // Kernels that compute a whole attention or a layer of a transformer and have no derivative become their formulas
 // (attention.cpp). Gives whether there were any, as the next one does.
@@ -54,7 +58,8 @@ bool open_fast_paths(torch::jit::Graph& graph);
 // Attention is computed by torch's math kernel, which can be differentiated twice.
 bool choose_math_attention(torch::jit::Graph& graph);
 
-// The logits, checked to be one tensor [B, classes]. Throws kInput with one sentence for what the script refuses.
+// The outputs, [B, n] with n >= 1: of a tuple its first tensor, of a dictionary the one that is named. Throws kInput with one
+// sentence for what the script refuses.
 at::Tensor run_script(const Script& script, const at::Tensor& inputs);
 
 // Gives the script with every floating constant and attribute in double precision.
