@@ -11,6 +11,7 @@
 # make lint      formatting, static checks on changed files, ruff, the order of the stages, type names
 # make install   PREFIX=/usr/local
 # make fuzz      every fuzz target FUZZ_RUNS (1000000) times
+# make faults    1,000 kills at file calls and 10,000 damaged inputs; writes its table to docs/reliability.md
 # make clean     removes the build folders
 
 PREFIX ?= /usr/local
@@ -18,7 +19,7 @@ JOBS ?= $(shell nproc)
 FUZZ_RUNS ?= 1000000
 BASE ?= HEAD~1
 
-.PHONY: all setup setup-python setup-test build demo python wheel test test-more docs release asan sanitize golden bench lint install fuzz clean
+.PHONY: all setup setup-python setup-test build demo python wheel test test-more docs release asan sanitize golden bench lint install fuzz faults clean
 
 all: build
 
@@ -80,6 +81,10 @@ lint:
 
 install: build
 	@cmake --install build --prefix $(PREFIX)
+
+faults: build
+	@tools/setup.sh test
+	@nice -n 19 .venv/bin/python tests/faults/faults.py --kills 1000 --inputs 10000 --write
 
 fuzz:
 	@tools/setup.sh fuzz

@@ -36,7 +36,8 @@ std::pair<std::shared_ptr<const Model>, at::Tensor> with_first_logits(const std:
   if (auto* function = dynamic_cast<PythonModel*>(&model)) return {given, function->look_at(inputs)};
   const std::shared_ptr<const Model> settled = with_logits(given, OutputKind::kAuto, inputs);
   const at::NoGradGuard no_graph;
-  const at::Tensor sample = inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype()));
+  const at::Tensor sample = inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype()),
+                                                     /*non_blocking=*/false, /*copy=*/true);
   const at::Tensor logits = settled->logits(sample);
   const bool value = settled->output_kind() == OutputKind::kValue;
   const std::string wrong = wrong_outputs(logits.sizes(), 1, value ? OutputKind::kValue : OutputKind::kLogits);

@@ -148,8 +148,8 @@ void write_all(const std::string& folder, const Schema& schema, std::vector<Foun
   write_files(folder, schema, found.back().row.result, found.back().json);
 }
 
-void run(const AttackCommand& flags) {
-  flags.common.apply();
+void run(AttackCommand& flags) {
+  flags.common.apply(flags.out);
   Trial trial = flags.attack.trial();
   for (std::vector<std::string>* calls : {&trial.explainers, &trial.attacks, &trial.metrics})
     calls->erase(calls->begin(), calls->end() - 1);

@@ -189,8 +189,8 @@ int suggest(const AuditCommand& flags) {
   return kExitDone;
 }
 
-int run(const AuditCommand& flags, const Outcome& outcome) {
-  flags.common.apply();
+int run(AuditCommand& flags, const Outcome& outcome) {
+  flags.common.apply(flags.plan ? "" : flags.out);
   if (flags.suggest) return suggest(flags);
   if (flags.given("--noise")) usage_error("audit: --noise is for --suggest");
   if (!flags.config.empty()) refuse_flags_beside_config(flags);

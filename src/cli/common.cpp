@@ -14,6 +14,7 @@
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/tensor_memory.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/byte_images.h"
 #include "holdfast/model/outputs.h"
@@ -53,8 +54,9 @@ void check_sample_shape(const Model& model, const at::Tensor& inputs, const std:
 // The number of classes, from one sample; also finds out early when the model refuses the inputs. 1: it gives a value.
 std::int64_t count_classes(const Model& model, const at::Tensor& inputs) {
   const at::NoGradGuard no_grad;
-  const at::Tensor logits =
-      model.logits(inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype())));
+  // A copy: a model may write to what it is given.
+  const at::Tensor logits = model.logits(inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype()),
+                                                                  /*non_blocking=*/false, /*copy=*/true));
   const bool value = model.output_kind() == OutputKind::kValue;
   const std::string wrong = wrong_outputs(logits.sizes(), 1, value ? OutputKind::kValue : OutputKind::kLogits);
   if (!wrong.empty()) input_error("{} {}", model.name(), wrong);
@@ -107,11 +109,19 @@ void CommonFlags::add_to(CLI::App& command) {
   command.add_option("--tile", tile, "Samples in a tile; 0: chosen by the size of a sample")
       ->check(kCount)
       ->capture_default_str();
+  command.add_option("--memory", memory, "Most that arrays may take in memory, as 4G; default: 80 % of what is free");
   command.add_flag("--quiet", quiet, "Only warnings and errors, no progress");
 }
 
-void CommonFlags::apply() const {
+void CommonFlags::apply(const std::string& scratch) {
   if (quiet) set_log_level(LogLevel::kWarning);
+  constexpr double kShare = 0.8;  // of what is free, when nothing is said
+  limit_tensor_memory(memory.empty() ? static_cast<std::int64_t>(kShare * static_cast<double>(available_memory()))
+                                     : parse_memory(memory, "--memory"));
+  if (scratch.empty()) return;
+  check_writable_folder(scratch);
+  scratch_.emplace(scratch);
+  set_scratch_folder(scratch);
 }
 
 at::Device CommonFlags::torch_device() const {
@@ -211,6 +221,13 @@ std::vector<std::string> study_flags() {
                                  "--attack",     "--metric",      "--select"};
   for_each_option([&](const char* name, auto, const char*) { flags.push_back(flag_of(name)); });
   return flags;
+}
+
+std::string scratch_beside(const std::string& path) {
+  const bool is_device = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
+  if (path.empty() || is_device) return "";
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
 }
 
 NewFolders prepare_output_file(const std::string& path, const std::vector<std::string>& endings) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,13 +24,18 @@ struct CommonFlags {
   std::string device = "cpu";
   int threads = 0;
   std::int64_t tile = 0;
+  std::string memory;
   bool quiet = false;
 
   void add_to(CLI::App& command);
-  // Sets the log level; call first.
-  void apply() const;
+  // Sets the log level and the memory that may be taken; call first. Arrays too large for it lie in files in `scratch`, a folder
+  // that is made if it is not there, and goes again if nothing else is written to it; "": nowhere.
+  void apply(const std::string& scratch = "");
   at::Device torch_device() const;  // throws kUsage for a device that is not there
   TileOptions tiles() const { return {.size = tile, .threads = threads}; }
+
+ private:
+  std::optional<NewFolders> scratch_;
 };
 
 // --model, --inputs, --targets, --schema, --baseline, --background: the files that explain, attack, measure and audit look at.
@@ -67,6 +73,8 @@ struct AttackFlags {
 // Names of all flags of the two structs above: "--model", "--negative-weights".
 std::vector<std::string> study_flags();
 
+// The folder of an output file, for CommonFlags::apply; none beside a device or a pipe, and for no file.
+std::string scratch_beside(const std::string& path);
 // Before any work: makes the folder of an output file, which goes again if nothing is written; throws when it cannot be
 // written to, or when the name does not end as one of `endings` (none: any).
 [[nodiscard]] NewFolders prepare_output_file(const std::string& path, const std::vector<std::string>& endings = {});

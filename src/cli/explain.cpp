@@ -72,8 +72,8 @@ void write_pictures(const ExplainCommand& flags, const Samples& samples, const a
   log_info("{} in {}", counted(count, "picture"), flags.png);
 }
 
-void run(const ExplainCommand& flags) {
-  flags.common.apply();
+void run(ExplainCommand& flags) {
+  flags.common.apply(scratch_beside(flags.out));
   const NewFolders folders = prepare_output_file(flags.out, {".npy"});
   if (!flags.png.empty()) check_writable_folder(flags.png);
   const std::unique_ptr<Explainer> explainer = explainers().make(flags.explainer);

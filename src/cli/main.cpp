@@ -10,6 +10,7 @@
 #include "command.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
+#include "holdfast/core/json_error.h"
 #include "holdfast/core/log.h"
 #include "holdfast/version.h"
 #include "sandbox.h"
@@ -119,7 +120,11 @@ int main(int argc, char** argv) {
     log_line(LogLevel::kError, bare_interrupt ? "interrupted; " + outcome.when_interrupted : error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
-    log_line(LogLevel::kError, "out of memory; try a smaller --tile");
+    log_line(LogLevel::kError, "out of memory; take a smaller --tile, or fewer --threads");
+  } catch (const holdfast::Json::exception& error) {
+    const std::string sentence = holdfast::wrong_json_sentence(error);
+    log_line(LogLevel::kError, sentence.empty() ? std::string("unexpected failure: ") + error.what() : sentence);
+    return sentence.empty() ? holdfast::kExitFailure : holdfast::kExitBadInput;
   } catch (const c10::Error& error) {
     log_line(LogLevel::kError, "torch failed: " + holdfast::cli::first_line(error.what_without_backtrace()));
   } catch (const std::exception& error) {

@@ -37,9 +37,10 @@ bool asks_for_a_model(const MeasureCommand& flags) {
   return true;
 }
 
-void run(const MeasureCommand& flags) {
-  if (asks_for_a_model(flags)) return measure_model(flags.model, flags.subject, flags.common, flags.json);
-  flags.common.apply();
+void run(MeasureCommand& flags) {
+  const bool of_model = asks_for_a_model(flags);
+  flags.common.apply(scratch_beside(flags.model.out));
+  if (of_model) return measure_model(flags.model, flags.subject, flags.common, flags.json);
   measure_maps(flags.maps, flags.subject.schema, flags.model.out, flags.common, flags.json);
 }
 

@@ -57,10 +57,9 @@ Schema schema_for(const MeasureMapsFlags& flags, const std::string& path, const 
 
 MapBatch folded(const at::Tensor& maps, const Schema& schema, const std::string& path) {
   MapBatch batch = fold_maps(maps, schema);
-  const auto bad = std::find_if(batch.values.begin(), batch.values.end(), [](double value) { return !std::isfinite(value); });
-  if (bad != batch.values.end()) {
-    input_error("{}: the channels of sample {} add up to more than a double holds", path,
-                (bad - batch.values.begin()) / schema.layout.features());
+  for (std::int64_t i = 0; i < batch.count; ++i) {
+    if (!std::ranges::all_of(batch[i].values, [](double value) { return std::isfinite(value); }))
+      input_error("{}: the channels of sample {} add up to more than a double holds", path, i);
   }
   return batch;
 }

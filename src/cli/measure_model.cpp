@@ -135,7 +135,6 @@ void MeasureModelFlags::add_to(CLI::App& command) {
 }
 
 void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_flags, const CommonFlags& common, bool json) {
-  common.apply();
   if (flags.measures.empty()) usage_error("--measure is required beside --model; `holdfast list measures` shows them");
   std::optional<NewFolders> folders;
   if (!flags.out.empty()) folders.emplace(prepare_output_file(flags.out));

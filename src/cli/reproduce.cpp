@@ -54,7 +54,7 @@ void check_not_empty(const Json& results) {
               results.at("experiment").get<std::string>(), fmt::join(notes, " "));
 }
 
-void run(const ReproduceCommand& flags) {
+void run(ReproduceCommand& flags) {
   flags.common.apply();
   if (!flags.only.empty() && !flags.results.empty()) usage_error("--results keeps whole experiments: leave --only away");
   const std::vector<std::string> names = experiments_of(flags.experiment);

@@ -26,7 +26,7 @@ std::string percent_with_interval(const Json& quality, const char* key) {
                      value.at("high").get<double>());
 }
 
-void run(const TrainCommand& flags) {
+void run(TrainCommand& flags) {
   flags.common.apply();
   std::vector<std::string> overrides = flags.set;
   if (flags.seed_given) overrides.push_back(fmt::format("seed={}", flags.common.seed));

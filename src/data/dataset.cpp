@@ -3,14 +3,28 @@
 #include <numeric>
 
 #include "holdfast/core/files.h"
+#include "holdfast/core/large_tensor.h"
+#include "holdfast/core/method.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/data/verify.h"
 
 namespace holdfast::data {
 namespace {
 
 at::Tensor rows_of(const at::Tensor& tensor, const std::vector<std::int64_t>& rows) {
-  return tensor.index_select(0, at::tensor(rows, at::kLong));
+  return large_select(tensor, at::tensor(rows, at::kLong));
+}
+
+// Refuses files of another content than the known one. A missing file is the loader's to explain, and a folder that the caller
+// names is the caller's to check.
+void check_files(const DatasetLoader& loader, const std::string& call, const LoadContext& context) {
+  const Source source = loader.source();
+  if (context.folder != data_folder() || !find_source(source, context.folder)) return;
+  for (const FileCheck& file : check_dataset(source, context.folder).files) {
+    if (file.state == FileCheck::State::kWrong)
+      input_error("{}: {}; get it again with: holdfast data fetch {}", call, file.message, parse_method_call(call).name);
+  }
 }
 
 // Only a loader's mistake breaks these; a user's file cannot.
@@ -108,7 +122,9 @@ std::string content_digest(const Dataset& dataset) {
 }
 
 Dataset load_dataset(const std::string& call, const LoadContext& context) {
-  Dataset dataset = datasets().make(call)->load(context);
+  const auto loader = datasets().make(call);
+  check_files(*loader, call, context);
+  Dataset dataset = loader->load(context);
   dataset.name = datasets().options(call).canonical();
   validate(dataset);
   dataset.digest = content_digest(dataset);  // deviations are made of what it covers

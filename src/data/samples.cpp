@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "holdfast/core/large_tensor.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast::data {
@@ -23,7 +24,7 @@ Samples Samples::slice(std::int64_t begin, std::int64_t end) const {
 }
 
 Samples Samples::select(const at::Tensor& positions) const {
-  return with_rows(*this, [&](const at::Tensor& tensor) { return tensor.index_select(0, positions.to(tensor.device())); });
+  return with_rows(*this, [&](const at::Tensor& tensor) { return large_select(tensor, positions); });
 }
 
 Samples Samples::moved_to(const at::Tensor& points) const {

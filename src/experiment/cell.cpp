@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
+#include <utility>
 
 #include "holdfast/core/files.h"
+#include "holdfast/core/large_tensor.h"
 #include "holdfast/core/safetensors.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/tiles.h"
@@ -98,10 +101,11 @@ Verification worse_of(const Verification& a, const Verification& b) {
           .in_double = a.in_double && b.in_double};
 }
 
-CellResult join(std::vector<CellResult> tiles) {
+CellResult join(std::vector<CellResult> tiles, bool tensors) {
   CellResult whole;
   whole.verified = {.smallest_margin = std::numeric_limits<double>::infinity(), .in_double = true};
   for (const auto& [name, field] : tensor_fields()) {
+    if (!tensors) break;
     std::vector<at::Tensor> parts;
     for (const CellResult& tile : tiles) parts.push_back(tile.*field);
     whole.*field = at::cat(parts);
@@ -114,6 +118,31 @@ CellResult join(std::vector<CellResult> tiles) {
   }
   return whole;
 }
+
+// Puts the tiles of a cell together, in whatever order they come.
+class JoinedCell {
+ public:
+  JoinedCell(std::int64_t samples, std::int64_t size)
+      : samples_(samples), tiles_(static_cast<std::size_t>(tile_count(samples, size))), rows_(tensor_fields().size()) {}
+
+  void add(const Tile& tile, CellResult result) {
+    std::size_t i = 0;
+    for (const auto& [name, field] : tensor_fields()) rows_[i++].add(std::exchange(result.*field, {}), tile.begin, samples_);
+    tiles_[static_cast<std::size_t>(tile.index)] = std::move(result);
+  }
+  // What is left of the tiles is small.
+  CellResult finish() {
+    CellResult whole = join(std::move(tiles_), /*tensors=*/false);
+    std::size_t i = 0;
+    for (const auto& [name, field] : tensor_fields()) whole.*field = rows_[i++].whole();
+    return whole;
+  }
+
+ private:
+  std::int64_t samples_;
+  std::vector<CellResult> tiles_;
+  std::deque<JoinedRows> rows_;
+};
 
 // Samples of a tile that are attacked together. An attack by gradient wants the graph of an explanation of many passes until it
 // has pulled back through it: where the graphs of a whole tile do not fit the memory all of them are made twice, so there are no
@@ -135,7 +164,7 @@ CellResult run_tile(const Attack& attack, const AttackTask& task, const Tile& ti
   for (std::int64_t begin = tile.begin; begin < tile.end; begin += some) {
     parts.push_back(run_part(attack, task, {.index = tile.index, .begin = begin, .end = std::min(begin + some, tile.end)}));
   }
-  return join(std::move(parts));
+  return join(std::move(parts), /*tensors=*/true);
 }
 
 }  // namespace
@@ -198,19 +227,22 @@ CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOpti
   whole_task.samples = prepared(task.samples, task.model);
   const std::int64_t samples = task.samples.count();
   const std::int64_t size = tile_size(tiles, task.samples.layout());
-  std::vector<CellResult> results(static_cast<std::size_t>(tile_count(samples, size)));
-  for_each_tile(samples, size, threads_for(task.model, tiles.threads), [&](const Tile& tile) {
-    CellResult& result = results[static_cast<std::size_t>(tile.index)];
-    if (store != nullptr && store->has(tile.index)) {
-      result = store->load(tile.index);
-    } else {
-      result = run_tile(attack, whole_task, tile);
-      if (store != nullptr) store->save(tile.index, result);
-    }
-    result.verified = verify_tile(attack, task, tile, result);
-    if (progress != nullptr) progress->advance(tile.size());
-  });
-  CellResult whole = join(std::move(results));
+  const auto is_stored = [&](const Tile& tile) { return store != nullptr && store->has(tile.index); };
+  JoinedCell joined(samples, size);
+  run_tiles(
+      task.model, samples, size, tiles.threads,
+      [&](const Tile& tile) {
+        if (tile.begin == 0) check_tile_apart(task.model, task.samples.inputs, tile.end);
+        CellResult result = is_stored(tile) ? store->load(tile.index) : run_tile(attack, whole_task, tile);
+        result.verified = verify_tile(attack, task, tile, result);
+        return result;
+      },
+      [&](const Tile& tile, CellResult result) {
+        if (store != nullptr && !is_stored(tile)) store->save(tile.index, result);
+        joined.add(tile, std::move(result));
+        if (progress != nullptr) progress->advance(tile.size());
+      });
+  CellResult whole = joined.finish();
   check_maps(whole.original_maps, task.explainer.name(), task.model.name());
   return whole;
 }
@@ -218,13 +250,19 @@ CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOpti
 MapBatch fold_maps(const at::Tensor& maps, const Schema& of_inputs) {
   const at::Tensor plain = maps.detach().to(at::kCPU).contiguous();
   const Schema& schema = of_inputs.of_maps(plain.numel() / std::max<std::int64_t>(1, plain.size(0)));
-  MapBatch batch{.values = std::vector<double>(static_cast<std::size_t>(plain.size(0) * schema.layout.features())),
-                 .count = plain.size(0),
-                 .schema = &schema};
-  const at::Tensor values = plain.scalar_type() == at::kFloat ? plain : plain.to(at::kDouble);
-  AT_DISPATCH_FLOATING_TYPES(values.scalar_type(), "fold_maps", [&] {
-    const auto count = static_cast<std::size_t>(values.numel());
-    fold_into(schema.layout, std::span<const scalar_t>(values.const_data_ptr<scalar_t>(), count), batch.values);
+  const auto features = static_cast<std::size_t>(schema.layout.features());
+  MapBatch batch{.count = plain.size(0), .schema = &schema};
+  batch.values.resize(static_cast<std::size_t>(plain.size(0)) * features);
+  for_each_part(plain, [&](std::int64_t begin, const at::Tensor& part) {
+    const at::Tensor values = part.scalar_type() == at::kFloat ? part : part.to(at::kDouble);
+    const std::span<double> into =
+        std::span(batch.values)
+            .subspan(static_cast<std::size_t>(begin) * features, static_cast<std::size_t>(part.size(0)) * features);
+    AT_DISPATCH_FLOATING_TYPES(values.scalar_type(), "fold_maps", [&] {
+      const auto count = static_cast<std::size_t>(values.numel());
+      fold_into(schema.layout, std::span<const scalar_t>(values.const_data_ptr<scalar_t>(), count), into);
+    });
+    count_looked_at(into.size_bytes());
   });
   return batch;
 }

@@ -1,5 +1,8 @@
 #include "holdfast/experiment/explain_all.h"
 
+#include <array>
+
+#include "holdfast/core/large_tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/finite.h"
 #include "model_tiles.h"
@@ -31,19 +34,8 @@ void check_first(const ExplainTask& task, const at::Tensor& known, const Explain
   check_among_extremes(task.model, batch, alone);
 }
 
-ExplainedBatch join(const std::vector<ExplainedBatch>& parts) {
-  if (parts.size() == 1) return parts[0];
-  ExplainedBatch whole;
-  for (at::Tensor ExplainedBatch::*field : {&ExplainedBatch::maps, &ExplainedBatch::log_scale, &ExplainedBatch::logits,
-                                            &ExplainedBatch::targets, &ExplainedBatch::delta, &ExplainedBatch::gauge_share}) {
-    std::vector<at::Tensor> tensors;
-    for (const ExplainedBatch& part : parts) {
-      if ((part.*field).defined()) tensors.push_back(part.*field);
-    }
-    if (!tensors.empty()) whole.*field = at::cat(tensors);
-  }
-  return whole;
-}
+constexpr std::array kFields{&ExplainedBatch::maps,    &ExplainedBatch::log_scale, &ExplainedBatch::logits,
+                             &ExplainedBatch::targets, &ExplainedBatch::delta,     &ExplainedBatch::gauge_share};
 
 }  // namespace
 
@@ -58,12 +50,15 @@ std::int64_t default_tile(const Layout& layout) {
 at::Tensor predict(const Model& model, const at::Tensor& inputs, const Layout& layout, const TileOptions& tiles) {
   const std::int64_t samples = inputs.size(0);
   const std::int64_t size = tile_size(tiles, layout);
-  std::vector<at::Tensor> parts(static_cast<std::size_t>(tile_count(samples, size)));
-  for_each_tile(samples, size, threads_for(model, tiles.threads), [&](const Tile& tile) {
-    const at::NoGradGuard no_grad;
-    parts[static_cast<std::size_t>(tile.index)] = to_cpu(model.logits(inputs_for(inputs, tile, model)));
-  });
-  return at::cat(parts);
+  JoinedRows logits;
+  run_tiles(
+      model, samples, size, tiles.threads,
+      [&](const Tile& tile) {
+        const at::NoGradGuard no_grad;
+        return to_cpu(model.logits(inputs_for(inputs, tile, model)));
+      },
+      [&](const Tile& tile, const at::Tensor& part) { logits.add(part, tile.begin, samples); });
+  return logits.whole();
 }
 
 ExplainedBatch explain_all(const Explainer& explainer, const ExplainTask& task, const TileOptions& tiles, Progress* progress,
@@ -73,22 +68,30 @@ ExplainedBatch explain_all(const Explainer& explainer, const ExplainTask& task, 
   whole_task.samples = prepared(task.samples, task.model);
   const std::int64_t samples = task.samples.count();
   const std::int64_t size = tile_size(tiles, task.samples.layout());
-  std::vector<ExplainedBatch> parts(static_cast<std::size_t>(tile_count(samples, size)));
-  for_each_tile(samples, size, threads_for(task.model, tiles.threads), [&](const Tile& tile) {
-    ExplainedBatch& part = parts[static_cast<std::size_t>(tile.index)];
-    part = explain_tile(explainer, whole_task, tile);
-    if (tile.index == 0) check_first(whole_task, first_logits, part, tile);
-    if (progress != nullptr) progress->advance(tile.size());
-  });
-  ExplainedBatch whole = join(parts);
+  std::array<JoinedRows, kFields.size()> joined;
+  run_tiles(
+      task.model, samples, size, tiles.threads,
+      [&](const Tile& tile) {
+        ExplainedBatch part = explain_tile(explainer, whole_task, tile);
+        if (tile.begin == 0) check_first(whole_task, first_logits, part, tile);
+        return part;
+      },
+      [&](const Tile& tile, const ExplainedBatch& part) {
+        for (std::size_t i = 0; i < kFields.size(); ++i) joined[i].add(part.*kFields[i], tile.begin, samples);
+        if (progress != nullptr) progress->advance(tile.size());
+      });
+  ExplainedBatch whole;
+  for (std::size_t i = 0; i < kFields.size(); ++i) whole.*kFields[i] = joined[i].whole();
   check_maps(whole.maps, explainer.name(), task.model.name());
   return whole;
 }
 
 at::Tensor scaled_maps(const at::Tensor& maps, const at::Tensor& log_scale) {
-  std::vector<std::int64_t> one_a_sample(static_cast<std::size_t>(maps.dim()), 1);
-  one_a_sample[0] = maps.size(0);
-  return maps * log_scale.to(maps.scalar_type()).exp().view(one_a_sample);
+  return large_change(maps, maps.scalar_type(), [&](std::int64_t begin, const at::Tensor& part) {
+    std::vector<std::int64_t> one_a_sample(static_cast<std::size_t>(maps.dim()), 1);
+    one_a_sample[0] = part.size(0);
+    return part * log_scale.slice(0, begin, begin + part.size(0)).to(maps.scalar_type()).exp().view(one_a_sample);
+  });
 }
 
 }  // namespace holdfast::experiment

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "holdfast/core/large_tensor.h"
 #include "holdfast/core/method.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/core/words.h"
@@ -108,13 +109,14 @@ void check_samples(const std::string& name, const Samples& samples, const Trial&
   for (const double epsilon : trial.threat.epsilons) (void)ThreatModel::make(trial.threat, *samples.schema, epsilon);
   const auto& box = trial.threat.box;
   if (!box) return;
-  const at::Tensor outside = ((samples.inputs < box->first) | (samples.inputs > box->second)).flatten(1).any(1);
-  if (!outside.any().item<bool>()) return;
-  const std::int64_t first = outside.to(at::kInt).argmax().item<std::int64_t>();
-  const at::Tensor sample = samples.inputs[first];
-  const double low = sample.min().item<double>();
-  input_error("{}: sample {} has value {:g}, outside the box {:g},{:g}", name, first,
-              low < box->first ? low : sample.max().item<double>(), box->first, box->second);
+  for_each_part(samples.inputs, [&](std::int64_t begin, const at::Tensor& part) {
+    const at::Tensor outside = ((part < box->first) | (part > box->second)).flatten(1).any(1);
+    if (!outside.any().item<bool>()) return;
+    const std::int64_t first = outside.to(at::kInt).argmax().item<std::int64_t>();
+    const double low = part[first].min().item<double>();
+    input_error("{}: sample {} has value {:g}, outside the box {:g},{:g}", name, begin + first,
+                low < box->first ? low : part[first].max().item<double>(), box->first, box->second);
+  });
 }
 
 AttackTask Cell::task(const at::Tensor& start) const {

@@ -56,10 +56,16 @@ Measurement measure_all(const Measure& measure, const MeasureTask& task, const T
   const std::int64_t samples = task.samples.count();
   const std::int64_t size = tile_size(tiles, task.samples.layout());
   std::vector<Measurement> parts(static_cast<std::size_t>(tile_count(samples, size)));
-  for_each_tile(samples, size, threads_for(task.model, tiles.threads), [&](const Tile& tile) {
-    parts[static_cast<std::size_t>(tile.index)] = measure.run(part_of(whole, tile));
-    if (progress != nullptr) progress->advance(tile.size());
-  });
+  run_tiles(
+      task.model, samples, size, tiles.threads,
+      [&](const Tile& tile) {
+        if (tile.begin == 0) check_tile_apart(task.model, task.samples.inputs, tile.end);
+        return measure.run(part_of(whole, tile));
+      },
+      [&](const Tile& tile, Measurement part) {
+        parts[static_cast<std::size_t>(tile.index)] = std::move(part);
+        if (progress != nullptr) progress->advance(tile.size());
+      });
   return join(std::move(parts));
 }
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/large_tensor.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
 
 namespace holdfast::experiment {
 namespace {
@@ -46,18 +49,20 @@ at::Tensor rows(const at::Tensor& tensor, const Tile& tile) {
 }
 
 at::Tensor inputs_for(const at::Tensor& inputs, const Tile& tile, const Model& model) {
-  return rows(inputs, tile).to(numbers_of(model)).contiguous();
+  return rows(inputs, tile).to(numbers_of(model), /*non_blocking=*/false, /*copy=*/true).contiguous();
 }
 
 Samples prepared(Samples samples, const Model& model) {
   for (at::Tensor* tensor : {&samples.baseline, &samples.background}) {
-    if (tensor->defined()) *tensor = tensor->to(numbers_of(model)).contiguous();
+    if (tensor->defined()) *tensor = tensor->to(numbers_of(model), /*non_blocking=*/false, /*copy=*/true).contiguous();
   }
   return samples;
 }
 
 Samples samples_for(const Samples& samples, const Tile& tile, const Model& model) {
-  Samples part = samples.slice(tile.begin, tile.end).to(numbers_of(model));
+  Samples part = samples.slice(tile.begin, tile.end);
+  part.inputs = inputs_for(samples.inputs, tile, model);
+  part = part.to(numbers_of(model));
   if (part.targets.defined()) return part;
   const at::NoGradGuard no_grad;
   part.targets = predicted_class(model.logits(part.inputs));
@@ -76,7 +81,8 @@ at::Tensor to_cpu(const at::Tensor& tensor) {
 
 void check_maps(const at::Tensor& maps, const std::string& explainer, const std::string& model) {
   const std::int64_t samples = maps.size(0);
-  const std::int64_t empty = count_zero_rows(to_cpu(maps).flatten(1));
+  std::int64_t empty = 0;
+  for_each_part(to_cpu(maps), [&](std::int64_t, const at::Tensor& part) { empty += count_zero_rows(part.flatten(1)); });
   if (empty == samples) {
     input_error(
         "{}: every explanation of {} is zero, so there is nothing to rank; its output has no gradient by its inputs, or the same "
@@ -100,6 +106,15 @@ void check_same_logits(const Model& model, const at::Tensor& alone, const at::Te
   }
 }
 
+void check_tile_apart(const Model& model, const at::Tensor& inputs, std::int64_t samples) {
+  if (model.network() != nullptr || model.capabilities().known_apart) return;
+  const at::NoGradGuard no_grad;
+  const at::Tensor batch = inputs_for(inputs, {.begin = 0, .end = samples}, model);
+  const at::Tensor together = model.logits(batch);
+  for (const std::int64_t i : {std::int64_t{0}, batch.size(0) - 1})
+    check_same_logits(model, model.logits(batch.slice(0, i, i + 1))[0], together[i]);
+}
+
 void check_samples_apart(const Model& model, const at::Tensor& inputs) {
   const at::NoGradGuard no_grad;
   const std::int64_t samples = std::min<std::int64_t>(inputs.size(0), 3);
@@ -119,6 +134,56 @@ void check_among_extremes(const Model& model, const at::Tensor& batch, const at:
   for (const at::Tensor& extreme : {batch.min(), batch.max()}) {
     check_same_logits(model, logits, model.logits(at::cat({first, extreme.expand(shape)}))[0]);
   }
+}
+
+void JoinedRows::add(const at::Tensor& part, std::int64_t begin, std::int64_t rows) {
+  if (!part.defined()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!whole_.defined() && part.size(0) == rows) {  // the only one
+      whole_ = part;
+      return;
+    }
+    if (!whole_.defined()) {
+      std::vector<std::int64_t> shape = part.sizes().vec();
+      shape[0] = rows;
+      whole_ = large_empty(shape, part.scalar_type());
+    }
+  }
+  whole_.slice(0, begin, begin + part.size(0)).copy_(part);
+}
+
+int worker_count(int threads, std::int64_t tiles) {
+  const std::int64_t wanted = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  return static_cast<int>(std::min(wanted, tiles));
+}
+
+int fewer_workers(const OutOfMemory& error, const Model& model, int workers, std::int64_t size,
+                  const std::function<void()>& try_one) {
+  if (workers > 1) {
+    log_warning("{}; going on with {} side by side instead of {}", error.what(), counted(workers / 2, "tile"), workers);
+    return workers / 2;
+  }
+  if (!model.device().is_cpu() && size > 1)
+    throw OutOfMemory(fmt::format("{}; a tile of {} does not fit, try --tile {}", error.what(), size, size / 2));
+  const std::int64_t before = tensor_memory();
+  reset_peak_tensor_memory();
+  bool fits = true;
+  if (size > 1) {
+    const TileThread here;
+    try {
+      try_one();
+    } catch (const OutOfMemory&) {
+      fits = false;
+    }
+  }
+  const std::int64_t one = peak_tensor_memory() - before;
+  if (size == 1 || !fits) {
+    throw OutOfMemory(
+        fmt::format("{}; not even a tile of one sample fits: give more --memory, or take a smaller model", error.what()));
+  }
+  const std::int64_t room = std::max<std::int64_t>(1, one > 0 ? (memory_limit() - before) / one : 1);
+  throw OutOfMemory(fmt::format("{}; a tile of {} does not fit, --tile {} does", error.what(), size, std::min(room, size - 1)));
 }
 
 }  // namespace holdfast::experiment

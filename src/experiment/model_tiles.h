@@ -1,10 +1,15 @@
 // Tiles of samples on their way to a model and back.
 #pragma once
 
+#include <functional>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/core/memory.h"
+#include "holdfast/core/tensor_memory.h"
 #include "holdfast/core/tiles.h"
 #include "holdfast/experiment/explain_all.h"
 
@@ -14,8 +19,15 @@ namespace holdfast::experiment {
 int threads_for(const Model& model, int threads);
 std::int64_t tile_size(const TileOptions& tiles, const Layout& layout);
 
+// Computes every tile and hands what came out to `keep`, each from the thread that computed it. `compute` changes nothing but its
+// result: where memory runs out it is tried with fewer tiles side by side, and at last throws OutOfMemory with the tile that
+// fits.
+template <class Compute, class Keep>
+void run_tiles(const Model& model, std::int64_t samples, std::int64_t size, int threads, const Compute& compute,
+               const Keep& keep);
+
 at::Tensor rows(const at::Tensor& tensor, const Tile& tile);
-// On the model's device, in its precision.
+// On the model's device, in its precision; a copy, because models may write to what they are given.
 at::Tensor inputs_for(const at::Tensor& inputs, const Tile& tile, const Model& model);
 // Baseline and background on the model's device and in its precision: done once, before samples are cut into tiles.
 Samples prepared(Samples samples, const Model& model);
@@ -33,11 +45,64 @@ void check_maps(const at::Tensor& maps, const std::string& explainer, const std:
 
 // What a sample gets must not depend on the samples beside it, or results would depend on the tile. Throws kInput.
 void check_samples_apart(const Model& model, const at::Tensor& inputs);
+// As above for a model that might mix large batches only: the first and the last of so many samples by themselves, and together.
+void check_tile_apart(const Model& model, const at::Tensor& inputs, std::int64_t samples);
 // A model that branches on its whole batch treats samples that are alike in the same way: this puts the first of `batch`, whose
 // logits are given, among rows that hold nothing but the batch's smallest and largest value. A Network does to each sample what
 // it does to one; others are tried, unless they were before (Capabilities::known_apart).
 void check_among_extremes(const Model& model, const at::Tensor& batch, const at::Tensor& logits);
 // Compares logits that are there already: a sample's own, [classes], by itself and among others.
 void check_same_logits(const Model& model, const at::Tensor& alone, const at::Tensor& among_others);
+
+// Puts the rows of tiles together, in whatever order they come; a large whole is mapped. For tensors of one row a sample.
+class JoinedRows {
+ public:
+  // `rows` of them come; those of undefined tensors stay undefined. Several threads may add at once.
+  void add(const at::Tensor& part, std::int64_t begin, std::int64_t rows);
+  const at::Tensor& whole() const { return whole_; }
+
+ private:
+  std::mutex mutex_;
+  at::Tensor whole_;
+};
+
+// The threads that compute so many tiles: `threads`, or one for each core.
+int worker_count(int threads, std::int64_t tiles);
+// For run_tiles: the number of tiles that may be side by side after memory ran out with `workers`, or a throw with what would
+// fit. `try_one` computes a tile of one sample.
+int fewer_workers(const OutOfMemory& error, const Model& model, int workers, std::int64_t size,
+                  const std::function<void()>& try_one);
+
+template <class Compute, class Keep>
+void run_tiles(const Model& model, std::int64_t samples, std::int64_t size, int threads, const Compute& compute,
+               const Keep& keep) {
+  std::vector<char> done(static_cast<std::size_t>(tile_count(samples, size)));
+  const auto is_done = [&](const Tile& tile) { return done[static_cast<std::size_t>(tile.index)] != 0; };
+  Tile failed{.begin = samples};
+  std::mutex mutex;
+  const auto work = [&](const Tile& tile) {
+    try {
+      keep(tile, compute(tile));
+    } catch (const std::exception& error) {
+      {
+        const std::lock_guard lock(mutex);
+        if (tile.begin < failed.begin) failed = tile;
+      }
+      throw_if_out_of_memory(error);
+      throw;
+    }
+    done[static_cast<std::size_t>(tile.index)] = 1;
+    release_pages();
+  };
+  for (int workers = worker_count(threads_for(model, threads), tile_count(samples, size));;) {
+    try {
+      return for_each_tile(samples, size, workers, work, is_done);
+    } catch (const OutOfMemory& error) {
+      workers = fewer_workers(error, model, workers, size, [&] {
+        (void)compute(Tile{.index = failed.index, .begin = failed.begin, .end = failed.begin + 1});
+      });
+    }
+  }
+}
 
 }  // namespace holdfast::experiment

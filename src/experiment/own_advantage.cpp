@@ -114,15 +114,19 @@ OwnEffects own_effects(const Model& model, const Samples& samples, const std::ve
   const std::vector<std::int64_t> ids = to_vector(samples.ids);
   const Samples looked_at = samples.select(at::tensor(chosen, at::kLong));
   const std::int64_t size = tile_size(tiles, samples.layout());
-  for_each_tile(std::ssize(chosen), size, threads_for(model, tiles.threads), [&](const Tile& tile) {
-    const own::Positions part(chosen.begin() + tile.begin, chosen.begin() + tile.end);
+  const auto part_of = [&](const Tile& tile) { return own::Positions(chosen.begin() + tile.begin, chosen.begin() + tile.end); };
+  const auto measure = [&](const Tile& tile) {
+    const own::Positions part = part_of(tile);
     std::vector<own::Draws> draws;
     for (const std::int64_t sample : part) {
       const auto at = static_cast<std::size_t>(sample);
       draws.push_back(own::draw(sample, ids.empty() ? sample : ids[at], classes.at(predicted[at]), rows.size(0), seed));
     }
-    const own::Means means = own::measure_tile(model, samples_for(looked_at, tile, model), rows, *samples.schema, sets,
-                                               own::sets_of(sets, part), draws);
+    return own::measure_tile(model, samples_for(looked_at, tile, model), rows, *samples.schema, sets, own::sets_of(sets, part),
+                             draws);
+  };
+  run_tiles(model, std::ssize(chosen), size, tiles.threads, measure, [&](const Tile& tile, const own::Means& means) {
+    const own::Positions part = part_of(tile);
     for (std::size_t i = 0; i < part.size(); ++i) {
       effects.own[static_cast<std::size_t>(part[i])] = means.own.const_data_ptr<double>()[i];
       effects.other[static_cast<std::size_t>(part[i])] = means.other.const_data_ptr<double>()[i];

@@ -1,5 +1,6 @@
 #include "holdfast/experiment/run_folder.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -70,12 +71,14 @@ std::string digest_of(const std::string& folder, const std::string& name) {
 }
 
 // A run that was refused or stopped before anything was done has left its plan and no more.
+// Used by a destructor: a folder that goes meanwhile holds nothing.
 bool holds_a_plan_alone(const std::string& folder) {
   if (!file_exists(plan_path(folder))) return false;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file() && entry.path() != std::filesystem::path(plan_path(folder))) return false;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (!entry->is_directory(error) && entry->path() != std::filesystem::path(plan_path(folder))) return false;
   }
-  return true;
+  return !error;
 }
 
 // Folders without a file are what a run leaves that was killed before its first write.
@@ -114,8 +117,10 @@ FolderClaim::~FolderClaim() {
   made_.remove_empty();
 }
 
-FolderClaim claim_run_folder(const std::string& folder, const Json& identity, bool restart) {
+FolderClaim claim_run_folder(const std::string& folder, const Json& given, bool restart) {
   FolderClaim claim(folder);
+  const Json identity =
+      parse_json(dump_json(given), folder);  // as it is read back: names that are no UTF-8 are written otherwise
   const Json held = holds_a_plan_alone(folder) ? Json() : held_identity(folder);
   if (!held.is_null() && restart) {
     // Networks and cells of an experiment have keys that say all they depend on: those that fit are used again.
@@ -164,6 +169,16 @@ bool run_is_complete(const std::string& folder) {
       input_error("{} was changed after the run ended; give --restart to run again", path);
   }
   return true;
+}
+
+std::vector<std::string> array_files(const std::string& folder) {
+  std::vector<std::string> names;
+  if (!folder_exists(folder + "/arrays")) return names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder + "/arrays")) {
+    if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(folder).string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 Json file_digests(const std::string& folder, const std::vector<std::string>& names) {

@@ -175,6 +175,7 @@ double above_level(double value, double level, double perfect) {
 MapView MapBatch::operator[](std::int64_t sample) const {
   HOLDFAST_CHECK(schema != nullptr && sample >= 0 && sample < count);
   const auto features = static_cast<std::size_t>(schema->layout.features());
+  count_looked_at(features * sizeof(double));
   return {std::span(values).subspan(static_cast<std::size_t>(sample) * features, features), *schema};
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "holdfast/core/printable.h"
 #include "holdfast/core/words.h"
 #include "holdfast/report/junit.h"
 
@@ -69,7 +70,12 @@ std::string epsilon_words(const Json& rows, const Json& row) {
   return fmt::format(", epsilon {:g}", row.at("threat").at("epsilon").get<double>());
 }
 
-std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
+std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& given) {
+  // Names may hold anything; a cell is one line.
+  std::vector<std::vector<std::string>> rows = given;
+  for (std::vector<std::string>& row : rows) {
+    for (std::string& cell : row) cell = printable(cell);
+  }
   std::vector<std::size_t> width;
   std::vector<bool> right;
   for (std::size_t column = 0; column < header.size(); ++column) {

@@ -1,5 +1,6 @@
 """A run is what it ran on: other data is another run, and a finished run's files are what it wrote."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -81,7 +82,7 @@ def test_restart_removes_nothing_but_a_run(holdfast, table, tmp_path):
     holdfast.fails("audit", "audit.toml", "--out", "full", "--restart", saying="is not empty and holds no run")
 
 
-@pytest.mark.parametrize("name", ["results.json", "samples.csv"])
+@pytest.mark.parametrize("name", ["results.json", "samples.csv", "arrays/0000/samples.json"])
 def test_a_changed_file_of_a_finished_run_is_found(holdfast, table, tmp_path, name):
     gate = ["--gate", "top_k(k=2)>=0.99"]
     holdfast("audit", "audit.toml", "--out", "run", *gate, code=1)
@@ -91,7 +92,7 @@ def test_a_changed_file_of_a_finished_run_is_found(holdfast, table, tmp_path, na
         results["rows"][0]["mean"] = 1.0  # would meet the gate
         path.write_text(json.dumps(results))
     else:
-        path.write_text(path.read_text().replace("net", "ten"))
+        path.write_text(path.read_text() + "\n")
     holdfast.fails("audit", "audit.toml", "--out", "run", *gate, saying=[f"run/{name}", "changed after the run"])
     holdfast("audit", "audit.toml", "--out", "run", "--restart", *gate, code=1)
 
@@ -136,11 +137,15 @@ def test_verify_recomputes_the_worst_samples(holdfast, table, tmp_path):
 
 def test_verify_finds_other_weights_and_other_inputs(holdfast, table, tmp_path):
     holdfast("audit", "audit.toml", "--out", "run")
-    arrays = tmp_path / "run" / "arrays" / "0000"
-    perturbed = np.load(arrays / "perturbed.npy")
-    np.save(arrays / "perturbed.npy", perturbed + 1)
+    path, manifest = tmp_path / "run" / "arrays" / "0000" / "perturbed.npy", tmp_path / "run" / "manifest.json"
+    perturbed, digests = np.load(path), manifest.read_text()
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    np.save(path, perturbed + 1)
+    holdfast.fails("verify", "run", saying=["perturbed.npy", "changed after the run"])
+    manifest.write_text(digests.replace(before, hashlib.sha256(path.read_bytes()).hexdigest()))  # a forger's next step
     holdfast.fails("verify", "run", saying=["random(samples=5)", "moved by", "epsilon is 0.3"])
-    np.save(arrays / "perturbed.npy", perturbed)
+    np.save(path, perturbed)
+    manifest.write_text(digests)
     holdfast("verify", "run")
     holdfast("train", "train.toml", "--seed", "9", "--out", "other")
     other = (tmp_path / "other" / "model.safetensors").read_bytes()
@@ -269,3 +274,10 @@ def test_a_column_is_derived_from_one_before_it(holdfast, table, tmp_path):
     first = '  {name = "samples", from = "P@2", what = "defined", kind = "count"},\n'
     (tmp_path / "mine.toml").write_text(OWN_TABLE.replace(first, "").replace("column = [\n", "column = [\n" + first))
     holdfast.fails("reproduce", "mine.toml", "--out", "run", saying=["column 'samples'", "must be a column before it"])
+
+
+def test_another_instruction_set_is_another_run(holdfast, subject):
+    """Bytes depend on it: tiles of two kinds of processor are not mixed."""
+    run = ["audit", *subject, "--attack", "random(samples=2)", "--epsilon", "0.3", "--metric", "top_k(k=2)", "--out", "run"]
+    holdfast(*run, env={"ATEN_CPU_CAPABILITY": "default"})
+    holdfast.fails(*run, env={"ATEN_CPU_CAPABILITY": "avx2"}, saying=["another run", "/instructions"])

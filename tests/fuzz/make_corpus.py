@@ -155,6 +155,11 @@ def make_text():
     write("config", "bad_missing.toml", "[[models]]\n")
     write("config", "bad_override.toml", "seed = 1\n\0seed\n")
     write("config", "bad_nested.toml", "a = " + "[" * 300)
+    write("config", "bad_deep.toml", "a." * 300 + "b = 1\n")
+
+    write("results", "good_empty.json", '{"title": "t", "models": [], "rows": [], "measures": [], "comparisons": [], "gates": []}')
+    write("results", "bad_rows.json", '{"rows": 3, "gates": [{}]}')
+    write("printable", "good_text", "caf\u00e9 \u5e74 \u2028 \x1b[31m \n".encode() + b"\xff\xc0\xaf\xed\xa0\x80")
 
     write("method", "good_plain", "er")
     write("method", "good_options", " er( steps=5 , step_size=1e-3, pairs=next-k, layers=64x32, signed=true )")

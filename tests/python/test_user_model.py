@@ -200,3 +200,23 @@ def test_threads_that_explain_with_one_module_agree(inputs):
         thread.join()
     assert module.training and module[0].training
     assert len(found) == 8 and all(torch.equal(maps, expected) for maps in found)
+
+
+@pytest.mark.parametrize("call", ["explain", "attack"])
+def test_a_model_that_writes_behind_autograds_back_leaves_the_callers_array(call, inputs, threat):
+    weights = torch.rand(3, 6, generator=torch.Generator().manual_seed(1))
+
+    def rude(x):
+        logits = x @ weights.T
+        x.data.zero_()
+        return logits
+
+    before = inputs.clone()
+    try:
+        if call == "explain":
+            holdfast.explain(rude, inputs, "saliency")
+        else:
+            holdfast.attack(rude, inputs, "er(steps=3)", metric="top_k(k=2)", threat=threat)
+    except holdfast.Error:
+        pass  # it may be refused; it may not harm
+    assert torch.equal(inputs, before)

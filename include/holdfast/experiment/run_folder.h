@@ -48,6 +48,8 @@ bool run_is_complete(const std::string& folder);
 // SHA-256 of the run's files of these names, those that are there: for the manifest. Gates are no part of results.json's: they
 // may be changed and held against a finished run.
 Json file_digests(const std::string& folder, const std::vector<std::string>& names);
+// "arrays/0000/inputs.npy" and so on, sorted.
+std::vector<std::string> array_files(const std::string& folder);
 
 // Where finished tiles of cell `cell` lie, and their removal at the end.
 std::string tile_folder(const std::string& folder, std::size_t cell);

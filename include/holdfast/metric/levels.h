@@ -23,6 +23,7 @@
 
 #include "holdfast/core/json.h"
 #include "holdfast/core/judgement.h"
+#include "holdfast/core/memory.h"
 #include "holdfast/core/stages.h"
 #include "holdfast/metric/metric.h"
 
@@ -48,7 +49,7 @@ double above_level(double value, double level, double perfect);
 
 // Folded maps of B samples, row after row.
 struct MapBatch {
-  std::vector<double> values;  // [B * features]
+  std::vector<double, LargeAllocator<double>> values;  // [B * features]; mapped where it is large
   std::int64_t count = 0;
   const Schema* schema = nullptr;
 

@@ -1,6 +1,7 @@
 // What is checked of an audit's samples and gates before any training or attack.
 #include <algorithm>
 
+#include "holdfast/core/large_tensor.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/core/words.h"
@@ -10,7 +11,10 @@
 namespace holdfast::experiment {
 
 void exclude_non_finite(AuditData& data) {
-  const at::Tensor finite = at::isfinite(data.samples.inputs).flatten(1).all(1);
+  at::Tensor finite = at::empty({data.samples.count()}, at::kBool);
+  for_each_part(data.samples.inputs, [&](std::int64_t begin, const at::Tensor& part) {
+    finite.slice(0, begin, begin + part.size(0)).copy_(at::isfinite(part).flatten(1).all(1));
+  });
   const std::int64_t bad = data.samples.count() - finite.sum().item<std::int64_t>();
   data.excluded.emplace_back("not finite", bad);
   if (bad == 0) return;

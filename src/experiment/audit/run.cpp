@@ -3,7 +3,7 @@
 #include "files.h"
 #include "holdfast/core/clock.h"
 #include "holdfast/core/error.h"
-#include "holdfast/core/files.h"
+#include "holdfast/core/file_stream.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/compare_runs.h"
@@ -18,7 +18,12 @@ using Clock = std::chrono::steady_clock;
 class Audit {
  public:
   Audit(const AuditPlan& plan, std::string folder)
-      : plan_(plan), folder_(std::move(folder)), grid_({.tiles = plan.tiles, .folder = folder_}), stages_(plan.stages) {
+      : plan_(plan),
+        folder_(std::move(folder)),
+        grid_({.tiles = plan.tiles, .folder = folder_}),
+        samples_(folder_ + "/samples.csv"),
+        stages_(plan.stages) {
+    samples_.write(samples_header());
     for (const AuditModel& model : plan.models) {
       const AuditData& data = plan.data.at(model.data);
       const Subject subject{data.name, model.name, model.model, data.samples};
@@ -58,7 +63,8 @@ class Audit {
             {"gates", Json::array()}};
   }
 
-  const std::string& samples() const { return samples_; }
+  // Completes samples.csv, which is written row by row.
+  void finish_samples() { samples_.finish(); }
   // measures.csv; empty when nothing was measured.
   std::string measures() const {
     std::string text = measured_.empty() ? "" : measures_header();
@@ -87,7 +93,7 @@ class Audit {
     const std::string arrays = fmt::format("arrays/{:04}", index);
     rows_.push_back(row_json(row, arrays));
     summaries_.push_back(summarise(row));
-    samples_ += sample_lines(row);
+    samples_.write(sample_lines(row));
     write_arrays(folder_ + "/" + arrays, row, plan_.keep_arrays ? cell.subject.samples.count() : plan_.worst);
     for (const ComponentCost& component : row.result.components)
       times_.push_back({{"row", index}, {"name", component.name}, {"seconds", component.seconds}});
@@ -113,7 +119,7 @@ class Audit {
   std::vector<RowSummary> summaries_;
   std::vector<MeasureRow> measured_;
   Json models_ = Json::array(), rows_ = Json::array(), times_ = Json::array();
-  std::string samples_ = samples_header();
+  AtomicFile samples_;
   std::vector<std::pair<std::string, double>> stages_;
 };
 
@@ -147,7 +153,9 @@ Json manifest_json(const AuditPlan& plan, const Audit& audit, const std::string&
   for (const AuditData& data : plan.data) json["datasets"].push_back(data_json(data));
   json["notes"] = Json::array();
   json["components"] = audit.component_times();
-  json["digests"] = file_digests(folder, {"results.json", "samples.csv", "measures.csv"});
+  std::vector<std::string> files{"results.json", "samples.csv", "measures.csv"};
+  for (const std::string& array : array_files(folder)) files.push_back(array);
+  json["digests"] = file_digests(folder, files);
   return json;
 }
 
@@ -159,7 +167,7 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
   Audit audit(plan, folder);
   audit.run();
   Json results = audit.results();
-  write_atomic(folder + "/samples.csv", audit.samples());
+  audit.finish_samples();
   if (const std::string measures = audit.measures(); !measures.empty()) write_atomic(folder + "/measures.csv", measures);
   write_json(folder + "/results.json", results);
   write_json(folder + "/manifest.json", manifest_json(plan, audit, folder, started, seconds_since(start)));

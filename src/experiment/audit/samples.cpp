@@ -8,6 +8,7 @@
 #include "files.h"
 #include "holdfast/core/csv.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/large_tensor.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 
@@ -73,10 +74,10 @@ void write_arrays(const std::string& folder, const Row& row, std::int64_t count)
   const Samples& samples = row.cell.subject.samples;
   const std::vector<std::int64_t> worst = worst_first(row.assessment, row.cell.metric->direction(), count);
   const at::Tensor chosen = at::tensor(worst, at::kLong);
-  write_tensor(folder + "/inputs.npy", samples.inputs.index_select(0, chosen));
-  write_tensor(folder + "/perturbed.npy", row.result.perturbed.index_select(0, chosen));
-  write_tensor(folder + "/original_maps.npy", row.result.original_maps.index_select(0, chosen));
-  write_tensor(folder + "/perturbed_maps.npy", row.result.perturbed_maps.index_select(0, chosen));
+  write_tensor(folder + "/inputs.npy", large_select(samples.inputs, chosen));
+  write_tensor(folder + "/perturbed.npy", large_select(row.result.perturbed, chosen));
+  write_tensor(folder + "/original_maps.npy", large_select(row.result.original_maps, chosen));
+  write_tensor(folder + "/perturbed_maps.npy", large_select(row.result.perturbed_maps, chosen));
 
   const std::vector<std::int64_t> ids = to_vector(samples.ids), labels = to_vector(samples.labels);
   Json described = Json::array();

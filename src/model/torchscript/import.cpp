@@ -3,6 +3,7 @@
 #include <torch/csrc/jit/ir/constants.h>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/tensor_memory.h"
 #include "holdfast/core/words.h"
 #include "trial.h"
 
@@ -214,6 +215,7 @@ bool Importer::fold(const JitNode* node) {
   try {
     node->getOperation()(stack);
   } catch (const std::exception& error) {
+    throw_if_out_of_memory(error);
     Call(*this, node).refuse(essence(error.what()));
   }
   for (std::size_t i = 0; i < node->outputs().size(); ++i) {

@@ -8,6 +8,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/raw_array.h"
+#include "holdfast/core/tensor_memory.h"
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/words.h"
 #include "holdfast/model/outputs.h"
@@ -106,6 +107,7 @@ class ScriptedNetwork final : public Model {
     try {
       return imported_.network.run(inputs, rule).logits;
     } catch (const c10::Error& error) {
+      throw_if_out_of_memory(error);
       torchscript::refused_inputs(script_.path, inputs, error.what_without_backtrace());
     }
   }

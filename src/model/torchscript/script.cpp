@@ -21,6 +21,7 @@
 #include "holdfast/core/files.h"
 #include "holdfast/core/raw_array.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/tensor_memory.h"
 #include "holdfast/model/derivatives.h"
 #include "holdfast/model/outputs.h"
 #include "refuse.h"
@@ -52,6 +53,7 @@ torch::jit::Module load_module(const Archive& archive, at::Device device) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
+    throw_if_out_of_memory(error);
     input_error("{} is not a TorchScript file, or is damaged: {}", archive.path(), essence(error.what()));
   }
 }
@@ -199,6 +201,7 @@ torch::jit::Module freeze(const torch::jit::Module& module, const std::string& p
   try {
     return torch::jit::freeze_module(module);
   } catch (const std::exception& error) {
+    throw_if_out_of_memory(error);
     input_error("{} cannot be frozen: {}", path, essence(error.what()));
   }
 }
@@ -389,6 +392,7 @@ at::Tensor run_script(const Script& script, const at::Tensor& inputs) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
+    throw_if_out_of_memory(error);
     refused_inputs(script.path, inputs, error.what());
   }
   return as_outputs(result, script, inputs);

@@ -4,6 +4,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/tensor_memory.h"
 #include "holdfast/model/derivatives.h"
 #include "import.h"
 
@@ -48,7 +49,8 @@ bool has_second_derivatives(const Script& script, const at::Tensor& inputs) {
     if (gradient.requires_grad())
       torch::autograd::grad({gradient.square().sum()}, {inputs}, {}, std::nullopt, false, /*allow_unused=*/true);
     return true;
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    throw_if_out_of_memory(error);
     return false;  // an operation without one: torch says so by throwing
   }
 }
@@ -59,7 +61,8 @@ bool runs_in_double(const Script& script, const at::Tensor& inputs, const at::Te
     const Script copy = in_double(script);
     const at::Tensor found = run_script(copy, inputs.detach().to(at::kDouble));
     return found.scalar_type() == at::kDouble && largest_difference(found, logits.detach().to(at::kDouble)) < 1e-3;
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    throw_if_out_of_memory(error);
     return false;  // it converts to single precision somewhere
   }
 }

@@ -1,0 +1,85 @@
+"""What the fault tests run: small commands of every kind that writes, and what they leave."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("HOLDFAST_BINARY", str(ROOT / "build" / "holdfast"))
+
+
+def prepare(folder: Path) -> None:
+    """A 6-8-3 network, 12 samples, a finished audit for `report`, and configurations."""
+    random = np.random.default_rng(0)
+    sizes = {"hidden1.weight": (8, 6), "hidden1.bias": 8, "output.weight": (3, 8), "output.bias": 3}
+    weights = {name: random.normal(size=size).astype(np.float32) for name, size in sizes.items()}
+    save_file(weights, folder / "model.safetensors", metadata={"architecture": "mlp(inputs=6,hidden=8,classes=3)"})
+    np.save(folder / "inputs.npy", random.uniform(size=(12, 6)).astype(np.float32))
+    (folder / "train.toml").write_text(
+        '[dataset]\nname = "synthetic(samples=200)"\n[model]\narchitecture = "mlp(hidden=8)"\n[train]\nepochs = 3\n'
+    )
+    made = run([*COMMANDS["audit"][:-1], "finished"], folder)
+    assert made.returncode in (0, 1), made.stderr
+
+
+SUBJECT = ["--model", "mlp:model.safetensors", "--inputs", "inputs.npy"]
+THREAT = ["--attack", "er(steps=4)", "--epsilon", "0.3", "--metric", "top_k(k=2)", "--threads", "1", "--tile", "4"]
+COMMANDS = {
+    "audit": ["audit", *SUBJECT, *THREAT, "--measure", "curvature", "--gate", "top_k(k=2)>=0.1", "--out", "out"],
+    "attack": ["attack", *SUBJECT, *THREAT, "--out", "out"],
+    "explain": ["explain", *SUBJECT, "--out", "out/maps.npy"],
+    "train": ["train", "train.toml", "--out", "out", "--threads", "1"],
+    "reproduce": ["reproduce", "r2et/bounds", "--scale", "quick", "--threads", "1", "--out", "out"],
+    "report": ["report", "finished", "--out", "out/report.html"],
+}
+
+
+def run(arguments: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [BINARY, *arguments, "--quiet"] if arguments[0] != "report" else [BINARY, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=600,
+        env={**os.environ, **environment},
+    )
+
+
+_TIMES = re.compile(rb'"(seconds|started|ended|loading|training|this call)": ?("[^"]*"|[0-9.e+-]+)')
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The digest of every file below the folder; times of day and durations do not count."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file():
+            continue
+        if path.suffix == ".safetensors":  # a checkpoint's history has durations
+            data = b"".join(name.encode() + array.tobytes() for name, array in sorted(load_file(path).items()))
+        else:
+            data = _TIMES.sub(rb'"\1": 0', path.read_bytes())
+        found[str(path.relative_to(folder))] = hashlib.sha256(data).hexdigest()
+    return found
+
+
+def leftovers(folder: Path) -> list[str]:
+    """What a finished command must not leave."""
+    return [str(path) for path in folder.rglob("*") if path.name.endswith(".tmp") or path.name == "tiles"]
+
+
+def last_line(done: subprocess.CompletedProcess) -> str:
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def read_json(path: Path):
+    return json.loads(path.read_text())
