@@ -6,6 +6,7 @@
 #include <torch/csrc/Exceptions.h>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/json_error.h"
 
 namespace holdfast::python {
 namespace {

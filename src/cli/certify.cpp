@@ -39,7 +39,7 @@ void print(const Json& result) {
     fmt::print("{} does not apply: {}\n", other.at("name").get<std::string>(), other.at("why").get<std::string>());
 }
 
-void run_certify(const CertifyCommand& flags) {
+void run_certify(CertifyCommand& flags) {
   flags.common.apply();
   Trial trial = flags.attack.trial();
   for (std::vector<std::string>* calls : {&trial.explainers, &trial.attacks, &trial.metrics})

@@ -36,6 +36,12 @@ bool touch(const Schema& schema, std::int64_t a, std::int64_t b) {
       const auto [k, l] = edge_nodes(layout.length, b);
       return i == k || i == l || j == k || j == l;
     }
+    case Layout::Kind::kSequence:
+    case Layout::Kind::kTokens: {
+      // Of numbers in steps: the same number of the next step.
+      const std::int64_t apart = layout.by_step || layout.kind == Layout::Kind::kTokens ? 1 : layout.stride;
+      return a == b || std::abs(a - b) == apart;
+    }
   }
   return false;
 }
