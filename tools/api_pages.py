@@ -12,7 +12,7 @@ import holdfast.testing
 # In the order of the pages.
 PARTS = {
     "Explain, attack, measure": ["explain", "Explained", "attack", "Threat", "Attacked", "measure", "Similarity"],
-    "Measures of a model": ["measure_model", "Measurement"],
+    "Measures of a model, and certificates": ["measure_model", "Measurement", "certify", "Certified"],
     "Audit": ["audit", "audit_config", "choose_threat", "Suggestion", "Run", "Worst", "load_run", "compare"],
     "Train": ["objective", "Objective", "train"],
     "Methods of your own": ["metric", "explainer", "attack_method", "measure_method", "objective_method"],
@@ -113,6 +113,18 @@ def methods() -> str:
     return "\n".join(lines)
 
 
+def name_links(folder: Path) -> None:
+    """Links that show the name of a file show the heading of its page."""
+    pages = {path.name: path.read_text() for path in folder.glob("*.md")}
+    for name, text in pages.items():
+
+        def named(found: re.Match[str]) -> str:
+            heading = pages.get(found[1], found[1]).partition("\n")[0].removeprefix("# ")
+            return f"[{heading}]({found[1]}{found[2]}"
+
+        (folder / name).write_text(re.sub(r"\[(?:docs/)?([\w-]+\.md)\]\(\1([#)])", named, text))
+
+
 def escaped(text: str) -> str:
     return text.replace("|", "\\|")
 
@@ -121,3 +133,4 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1])
     (folder / "api.md").write_text(api())
     (folder / "methods.md").write_text(methods())
+    name_links(folder)

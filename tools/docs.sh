@@ -12,9 +12,12 @@ if ! cmp -s requirements-docs.txt "$env/.requirements"; then
 fi
 rm -rf build/docs-source
 mkdir -p build/docs-source
-cp docs/* build/docs-source/
-mv build/docs-source/README.md build/docs-source/index.md
+cp docs/* tools/iframe-worker.js build/docs-source/
+# The first page is the repository's; links lead to pages of the site.
+sed 's#(docs/#(#g' README.md >build/docs-source/index.md
+rm build/docs-source/README.md
 sed -i 's/(README\.md)/(index.md)/g; s#(\.\./\(README\|CONTRIBUTING\|CHANGELOG\)\.md)#(index.md)#g' build/docs-source/*.md
 PYTHONPATH=build/python .venv/bin/python tools/api_pages.py build/docs-source
-NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true "$env/bin/mkdocs" build --quiet
+# A link that leads nowhere is an error.
+NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true "$env/bin/mkdocs" build --strict >build/docs.log 2>&1 || { grep -v INFO build/docs.log >&2; exit 1; }
 echo "docs: build/docs/index.html"

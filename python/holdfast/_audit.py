@@ -21,6 +21,7 @@ from ._core import Error
 from ._data import read_labels
 from ._extend import call_text, own_digests, own_digests_of_text
 from ._foreign import explainer_calls
+from ._inputs import without_vocabulary
 from ._model import AdaptedModel, AnyModel, Model, input_form, prepared
 from ._question import count, make_question
 from ._run import Run
@@ -80,7 +81,8 @@ def audit(
         threat: What the attacker may do; several epsilons give a row each.
         gates: What must hold: ``"top_k(k=8) >= 0.6"``. ``run.passed`` says whether all did.
         targets: The classes to explain, one for each sample or one for all; those predicted when left out.
-        schema: What is known about the features; a dictionary, or the path of a schema file.
+        schema: What is known about the features; a dictionary, or the path of a schema file. For token ids a dictionary may
+            have ``vocabulary``: a word for each id, which the report shows.
         baseline: One sample to compare with, for explainers with ``baseline=given``.
         background: Rows of the data, for explainers that compare with them.
         select: Which iterate to keep: the worst for the defender, or the last as the papers do.
@@ -97,6 +99,7 @@ def audit(
     if isinstance(models, (str, os.PathLike)):
         raise Error(f"models: {os.fspath(models)!r} is a path; read it with load_model, or a configuration with audit_config")
     named = _named(models)
+    schema, vocabulary = without_vocabulary(schema)
     form = input_form(next(iter(named.values())), inputs, schema)
     if form.function is not None and len(named) > 1:
         raise Error(
@@ -131,6 +134,9 @@ def audit(
         with listening(progress) as warned:
             _core.audit(question, [_core.NamedModel(key, natives[key], _content(named[key])) for key in named], choice)
     run = Run(choice.out, warned)
+    if vocabulary:  # for the report's sentences; it changes no number
+        (run.folder / "vocabulary.json").write_text(json.dumps(vocabulary))
+        run.report(run.folder / "report.html")
     warn(run.warnings)
     return run
 

@@ -378,6 +378,17 @@ def _as_dict(schema: Any) -> dict[str, Any]:
     return json.loads(to_native(schema).to_json())
 
 
+def without_vocabulary(schema: Any) -> tuple[Any, list[str]]:
+    """The schema less its ``vocabulary``, the words of token ids."""
+    if not isinstance(schema, Mapping) or "vocabulary" not in schema:
+        return schema, []
+    rest = {key: value for key, value in schema.items() if key != "vocabulary"}
+    words = schema["vocabulary"]
+    if isinstance(words, (str, Mapping)) or not all(isinstance(word, str) for word in words):
+        raise Error("schema: vocabulary: give a list with one word for each token id")
+    return rest or None, list(words)
+
+
 def _without_fixed(schema: Any) -> tuple[Any, list[Any]]:
     """The schema less its ``fixed``, the names or positions of inputs that are not perturbed."""
     if not isinstance(schema, Mapping) or "fixed" not in schema:

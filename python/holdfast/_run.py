@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import json
 import os
@@ -94,9 +93,11 @@ class Run:
         figure_of = _figures()
         figure: Figure
         figure, axes = figure_of(figsize=(7, 4), layout="constrained")
+        flat = [_flat(row) for row in self.rows]
+        told = _telling(flat, _NAMES[:5]) or ["model"]
         lines: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        for row in map(_flat, self.rows):
-            lines.setdefault(tuple(row[name] for name in _NAMES[1:5]), []).append(row)
+        for row in flat:
+            lines.setdefault(tuple(row[name] for name in told), []).append(row)
         for number, (names, rows) in enumerate(lines.items()):
             rows = sorted(rows, key=lambda one: one["epsilon"])
             at = [one["epsilon"] for one in rows]
@@ -105,8 +106,10 @@ class Run:
             spread = np.abs(np.stack([_numbers(rows, "low"), _numbers(rows, "high")]) - mean)
             axes.errorbar(at, mean, yerr=spread, color=colour, marker="o", capsize=3, label=", ".join(names))
             axes.plot(at, _numbers(rows, "between"), color=colour, linestyle=":", marker="_", alpha=0.7)
+        axes.plot([], [], color="gray", linestyle=":", label="between different samples")
+        axes.set_title(", ".join(row[name] for row in flat[:1] for name in _NAMES[1:5] if name not in told), fontsize="small")
         axes.set_xlabel("epsilon")
-        axes.set_ylabel("similarity after the attack (dotted: between different samples)")
+        axes.set_ylabel("value after the attack")
         axes.legend(fontsize="small")
         return figure
 
@@ -119,13 +122,15 @@ class Run:
     def _repr_html_(self) -> str:
         colour, word = ("#1a7f37", "passed") if self.passed else ("#b42318", "failed")
         missed = [gate["gate"] for gate in self.gates if not gate["met"]]
-        verdict = f"{len(self.gates)} gates" if self.passed else "missed: " + ", ".join(missed)
+        verdict = f"{len(self.gates)} gate{'s' * (len(self.gates) > 1)}" if self.passed else "missed: " + ", ".join(missed)
         banner = f"<p><b style='color:{colour}'>{word}</b> {html.escape(verdict)}</p>" if self.gates else ""
-        shown = [*_NAMES, "mean", "low", "high", "random_mean", "chance", "between", "lift", "effective_sets", "own_advantage"]
         rows = [_flat(row) for row in self.rows]
+        levels = ("mean", "low", "high", "random_mean", "chance", "between", "lift", "effective_sets", "own_advantage")
+        shown = [*_telling(rows, _NAMES[:1]), *_NAMES[1:], *levels]
         columns = [name for name in shown if any(row.get(name) is not None for row in rows)]
         head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-        body = "".join(f"<tr>{''.join(f'<td>{html.escape(_short(row.get(c)))}</td>' for c in columns)}</tr>" for row in rows)
+        cells = [[f"{row[name]:g}" if name == "epsilon" else _short(row.get(name)) for name in columns] for row in rows]
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
         said = "".join(f"<li>{html.escape(text)}</li>" for text in self.warnings)
         where = html.escape(os.fspath(self.folder / "report.html"))
         return (
@@ -236,46 +241,17 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
 def compare(first: Run, second: Run, *, seed: int = 0) -> pd.DataFrame:
     """Two runs row by row: the paired difference (first minus second) with its 95 % interval over the samples both have.
 
-    Rows match when their explainer, attack, metric and epsilon do, and their model where both runs have more than one.
-    ``p_value`` is of a sign-flip test, ``corrected`` by Holm over all rows.
+    Rows match when their dataset, model, explainer, attack, metric and epsilon do. If each run has one model, or one dataset, it
+    may be called differently. ``p_value`` is of a sign-flip test, ``corrected`` by Holm over all rows.
     """
-    sides = [_values(run) for run in (first, second)]
-    by_model = all(len({row["model"] for row in run.rows}) > 1 for run in (first, second))
-    if not by_model:
-        sides = [_without_model(side, run) for side, run in zip(sides, (first, second), strict=True)]
-    found = []
-    for names, values in sides[0].items():
-        other = sides[1].get(names)
-        shared = sorted(values.keys() & other.keys()) if other else []
-        if not other or not shared:
-            continue
-        paired = [[side[sample] for sample in shared] for side in (values, other)]
-        entry = dict(zip(_NAMES[1:] if by_model else _NAMES[2:], names, strict=True))
-        found.append({**entry, **_comparison(json.loads(_core.compare_paired(paired[0], paired[1], seed)))})
+    folders = [os.fspath(run.folder) for run in (second, first)]  # what is compared with comes first
+    found = [row for row in json.loads(_core.compare_runs(folders, seed))["rows"] if "row" in row]
     if not found:
         raise Error("compare: the runs have no row and sample in common: explainer, attack, metric and epsilon must agree")
-    for row, corrected in zip(found, _core.holm([entry["p_value"] for entry in found]), strict=True):
-        row["corrected"] = corrected
-    return _frame(found)
-
-
-def _values(run: Run) -> dict[tuple[str, ...], dict[tuple[str, str], float]]:
-    """By the names of a row but the dataset's: the metric of every sample."""
-    rows: dict[tuple[str, ...], dict[tuple[str, str], float]] = {}
-    with (run.folder / "samples.csv").open(newline="") as file:
-        for line in csv.DictReader(file):
-            names = tuple(line[name] for name in _NAMES[1:])
-            value = float(line["value"]) if line["value"] else float("nan")
-            rows.setdefault(names, {})[(line["dataset"], line["sample"])] = value
-    return rows
-
-
-def _without_model(
-    side: dict[tuple[str, ...], dict[tuple[str, str], float]], run: Run
-) -> dict[tuple[str, ...], dict[tuple[str, str], float]]:
-    if len({row["model"] for row in run.rows}) > 1:
-        raise Error(f"compare: {run.folder} has several models and the other run has one; compare runs of as many models")
-    return {names[1:]: {("", sample): value for (_, sample), value in values.items()} for names, values in side.items()}
+    means = ({"first": row["second"], "second": row["first"]} for row in found)
+    return _frame(
+        [{**{name: row[name] for name in _NAMES}, **_comparison(row), **two} for row, two in zip(found, means, strict=True)]
+    )
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
@@ -288,6 +264,11 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
         elif key not in flat and key != "threat" and not isinstance(value, (list, dict)):
             flat[key] = value
     return flat
+
+
+def _telling(rows: list[dict[str, Any]], names: Sequence[str]) -> list[str]:
+    """The names in which the rows differ."""
+    return [name for name in names if len({row[name] for row in rows}) > 1]
 
 
 def _comparison(one: dict[str, Any]) -> dict[str, Any]:

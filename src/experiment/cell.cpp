@@ -228,19 +228,22 @@ CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOpti
   const std::int64_t samples = task.samples.count();
   const std::int64_t size = tile_size(tiles, task.samples.layout());
   const auto is_stored = [&](const Tile& tile) { return store != nullptr && store->has(tile.index); };
+  const double expected = attack.expected_evaluations(task.explainer, *task.samples.schema);
   JoinedCell joined(samples, size);
   run_tiles(
       task.model, samples, size, tiles.threads,
       [&](const Tile& tile) {
         if (tile.begin == 0) check_tile_apart(task.model, task.samples.inputs, tile.end);
+        const TileWork work(progress, tile.size(), expected * static_cast<double>(tile.size()));
         CellResult result = is_stored(tile) ? store->load(tile.index) : run_tile(attack, whole_task, tile);
         result.verified = verify_tile(attack, task, tile, result);
         return result;
       },
       [&](const Tile& tile, CellResult result) {
-        if (store != nullptr && !is_stored(tile)) store->save(tile.index, result);
+        const bool was_stored = is_stored(tile);
+        if (store != nullptr && !was_stored) store->save(tile.index, result);
         joined.add(tile, std::move(result));
-        if (progress != nullptr) progress->advance(tile.size());
+        if (progress != nullptr) was_stored ? progress->find_done(tile.size()) : progress->advance(tile.size());
       });
   CellResult whole = joined.finish();
   check_maps(whole.original_maps, task.explainer.name(), task.model.name());

@@ -32,10 +32,11 @@ class PicturePool {
 // A page stays below 5 MB with the script's own 0.9 and the values of the samples.
 inline constexpr std::size_t kMostPictureBytes = 3'000'000;
 
-// An array of {"sample", "label", "prediction", "value", "pictures" or "bars"} from arrays/NNNN (docs/run-folder.md).
+// An array of {"sample", "label", "prediction", "value", "pictures", "bars" or "words"} from arrays/NNNN (docs/run-folder.md).
 Json worst_samples(const std::string& folder, const Schema& schema, PicturePool& pool);
 
-// The same for every row of a run: the worst of each first, then the second, as long as the page may grow.
+// The same for every row of a run: the worst of each first, then the second, as long as the page may grow. `vocabulary` has a word
+// for each id of a token, and may be empty.
 struct RowArrays {
   std::string folder;
   Schema schema;
@@ -44,7 +45,7 @@ struct WorstRows {
   Json lists;  // one a row
   std::int64_t left_out = 0;
 };
-WorstRows worst_of_rows(const std::vector<RowArrays>& rows, PicturePool& pool);
+WorstRows worst_of_rows(const std::vector<RowArrays>& rows, const std::vector<std::string>& vocabulary, PicturePool& pool);
 
 // The pictures themselves, by title; none for tables.
 struct SamplePictures {

@@ -71,7 +71,7 @@ def test_stubs_are_strict(tmp_path):
         'maps = holdfast.explain(model, rows, "saliency")\n'
         'run = holdfast.audit({"a": model}, rows, threat=holdfast.Threat("l2", [0.1, 0.2]), gates=["top_k(k=2) >= 0"])\n'
         "passed: bool = run.passed\n"
-        'loss, parts = holdfast.objective("ce")(model, rows, torch.zeros(3))\nloss.backward()\n'
+        'loss, parts = holdfast.objective("ce")(model, rows, torch.zeros(3))\ntorch.autograd.backward(loss)\n'
         "number: float = parts['ce']\n"
     )
     out, err, code = api.run(

@@ -1,15 +1,15 @@
 // Runs side by side: what got better and worse than in the first, sample by sample, and which settings differ.
 import { chart, labelWidth, NARROW } from "./chart";
 import type { RunComparison, RunDifference } from "./data";
-import { counted, distinct, h, shown, shownNames, significant, significantInterval } from "./dom";
+import { counted, distinct, h, shown, shownNames, significant, significantInterval, tellApart } from "./dom";
 import { table, type Column } from "./table";
 
-const subject = (row: RunDifference) => [row.dataset, row.model, row.explainer, row.attack, row.metric ?? row.measure, row.epsilon == null ? null : `ε ${row.epsilon}`].filter((part) => part != null).join(" · ");
+const labels = (rows: RunDifference[]) => tellApart(rows, [(row) => (row.epsilon == null ? "" : `ε ${row.epsilon}`), (row) => row.metric ?? row.measure ?? "", (row) => row.model, (row) => row.explainer, (row) => row.attack ?? "", (row) => row.dataset]);
 
 const CHART_ROWS = 40;
 
 function differences(rows: RunDifference[]): HTMLElement {
-  const names = shownNames(rows.map(subject)), values = rows.map((row, i) => ({ name: names[i], change: row.change, mean: row.difference.mean, low: row.difference.low, high: row.difference.high, text: significantInterval(row.difference.mean, row.difference.low, row.difference.high) }));
+  const names = labels(rows), values = rows.map((row, i) => ({ name: names[i], change: row.change, mean: row.difference.mean, low: row.difference.low, high: row.difference.high, text: significantInterval(row.difference.mean, row.difference.low, row.difference.high) }));
   return chart((room, colours) => {
     const limit = room < NARROW ? 140 : 460, width = Math.max(120, Math.min(520, room - 30 - labelWidth(names, limit)));
     const y = { field: "name", type: "nominal", title: null, sort: names, axis: { labelLimit: limit } };
@@ -40,7 +40,7 @@ export function comparePage(comparison: RunComparison): HTMLElement {
   const sections = names.slice(1).map((name, i) => {
     const rows = comparison.rows.filter((row) => row.run === i + 1), count = (change: string) => rows.filter((row) => row.change === change).length;
     return h("section", {}, h("h2", {}, `${name} against ${names[0]}`),
-      h("p", { class: "verdict" }, rows.length ? `${counted(count("worse"), "row")} surely worse, ${count("better")} surely better, ${count("open") + count("same")} without a sure difference.` : "The runs have no row in common."),
+      h("p", { class: "verdict" }, rows.length ? `${counted(rows.length, "row")}: ${count("worse")} surely worse, ${count("better")} surely better, ${count("open") + count("same")} without a sure difference.` : "The runs have no row in common."),
       comparison.unmatched[i + 1] ? h("p", { class: "note" }, shown(comparison.unmatched[i + 1])) : null,
       rows.length ? differences([...rows].sort((a, b) => ["worse", "better", "open", "same"].indexOf(a.change) - ["worse", "better", "open", "same"].indexOf(b.change)).slice(0, CHART_ROWS)) : null);
   });

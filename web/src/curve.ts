@@ -55,7 +55,7 @@ export function curve(rows: Row[]): HTMLElement {
         width, height: Math.max(110, Math.min(TALLEST, width * 0.6)),
         layer: [
           band("between"), band("chance"),
-          { transform: only("certified"), mark: { type: "area", color: colours.certified, opacity: 0.25, line: { color: colours.certified, strokeDash: [5, 3] } }, encoding: { x, y } },
+          { transform: only("certified"), mark: { type: "area", color: colours.certified, opacity: 0.08, line: { color: colours.certified, strokeDash: [5, 3], opacity: 1 } }, encoding: { x, y } },
           { transform: only("other"), mark: { type: "point", shape: "cross", size: 36, color: colours.soft, opacity: 0.8 }, encoding: { x, y, tooltip } },
           { transform: only("strongest"), mark: { type: "line", color: colours.value, strokeWidth: 2 }, encoding: { x, y } },
           { transform: only("strongest"), mark: { type: "rule", color: colours.value, strokeWidth: 3, opacity: 0.5 }, encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" } } },
@@ -72,7 +72,7 @@ function legend(rows: Row[]): HTMLElement {
   return h("p", { class: "legend" }, item("value", term("value"), " under the strongest attack, with its 95 % interval; crosses: other attacks"),
     rows.some((row) => row.between != null) ? item("between", "up to ", term("between"), ": what another input's explanation scores") : null,
     rows.some((row) => row.chance != null) ? item("chance", "up to ", term("chance"), ": what a random map scores") : null,
-    rows.some((row) => certified(row) != null) ? item("certified", term("certified"), ": proven") : null);
+    rows.some((row) => certified(row) != null) ? item("certified", term("certified"), ": what is proven, dashed") : null);
 }
 
 export function curves(run: Run): HTMLElement {

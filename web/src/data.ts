@@ -139,7 +139,7 @@ export interface WorstSample {
   sides?: number; // 2: a pair, side by side in every picture
   edges?: { nodes: number; sides: [number, number, State][][] }; // of a graph: the edges of both top sets
   bars?: Bar[];
-  words?: { text: string; moved: string; before: number; after: number; state: State }[]; // of a sentence
+  words?: { text: string; before: number; after: number; state: State }[]; // of a sentence
 }
 
 export interface Run {

@@ -93,6 +93,13 @@ export function shownNames(names: string[]): string[] {
   });
 }
 
+// Names items by the parts that differ among them, the first part where none does. What differs most often is given first: narrow
+// charts cut the end.
+export function tellApart<T>(items: T[], parts: ((item: T) => string)[]): string[] {
+  const telling = parts.filter((part) => distinct(items, part).length > 1);
+  return shownNames(items.map((item) => (telling.length ? telling : parts.slice(0, 1)).map((part) => part(item)).filter((text) => text !== "").join(" · ")));
+}
+
 // A part of the page that cannot be drawn says so in its place, and the rest of the page stays.
 export function safely(what: string, make: () => HTMLElement | null): HTMLElement | null {
   try {

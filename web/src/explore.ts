@@ -1,7 +1,7 @@
 // One table of all rows, with filters that the charts below follow.
 import { chart, labelWidth, NARROW } from "./chart";
 import { certified, threatText, type Row, type Run } from "./data";
-import { counted, distinct, fold, groupBy, h, interval, number, percent, select, shown, shownNames } from "./dom";
+import { counted, distinct, fold, groupBy, h, interval, number, percent, select, shown, tellApart } from "./dom";
 import { series } from "./theme";
 import { tableView, type Column } from "./table";
 import { componentsTable } from "./components";
@@ -21,7 +21,7 @@ export function columnsOf(rows: Row[]): Column<Row>[] {
   const several = (key: (row: Row) => string) => distinct(rows, key).length > 1;
   const all: Column<Row>[] = [
     { name: "dataset", text: (row) => row.dataset, extra: !several((row) => row.dataset) },
-    { name: "model", text: (row) => row.model },
+    { name: "model", text: (row) => row.model, extra: !several((row) => row.model) },
     { name: "explainer", text: (row) => row.explainer, extra: !several((row) => row.explainer) },
     { name: "attack", text: (row) => row.attack },
     { name: "metric", text: (row) => row.metric, extra: !several((row) => row.metric) },
@@ -66,12 +66,7 @@ function warnings(rows: Row[]): HTMLElement | null {
   return h("details", { class: "warning", ...(lines.length <= 3 ? { open: "" } : {}) } as Record<string, string>, h("summary", {}, `${counted(lines.length, "warning")}: what must not be read as robustness`), h("ul", {}, ...lines.slice(0, 30).map((line) => h("li", {}, line)), lines.length > 30 ? h("li", {}, `and ${lines.length - 30} more`) : null));
 }
 
-// Names a row by what differs among these rows.
-function labels(rows: Row[]): string[] {
-  const parts: ((row: Row) => string)[] = [(row) => row.dataset, (row) => row.model, (row) => row.explainer, (row) => row.attack, (row) => row.metric, (row) => `ε ${row.threat.epsilon}`];
-  const telling = parts.filter((part) => distinct(rows, part).length > 1);
-  return shownNames(rows.map((row) => (telling.length ? telling : parts.slice(1, 2)).map((part) => part(row)).join(" · ")));
-}
+const labels = (rows: Row[]) => tellApart(rows, [(row) => `ε ${row.threat.epsilon}`, (row) => row.model, (row) => row.explainer, (row) => row.attack, (row) => row.metric, (row) => row.dataset]);
 
 const CHART_ROWS = 24;
 

@@ -55,7 +55,9 @@ function content(payload: Payload): HTMLElement[] {
   const runs = payload.runs ?? [], pages = runs.map((run, index) => () => runPage(run, payload.pictures, runs.length > 1 ? `run-${index + 1}-` : ""));
   if (runs.length === 1) return [pages[0]()];
   const compared = payload.comparison ? [() => comparePage(payload.comparison!)] : [];
-  return tabs([...compared.map(() => "Compare"), ...shownNames(runs.map(runName))], [...compared, ...pages]);
+  // Titles that are the same say nothing: then the folders do.
+  const titles = runs.map(runName), names = new Set(titles).size < titles.length ? runs.map((run) => run.folder) : titles;
+  return tabs([...compared.map(() => "Compare"), ...shownNames(names)], [...compared, ...pages]);
 }
 
 const sheet = new CSSStyleSheet();

@@ -27,7 +27,7 @@ const deciding = (gate: Gate): GateRow => gate.rows.reduce((worst, row) => (slac
 function gateLine(run: Run, gate: Gate): HTMLElement {
   const row = deciding(gate), missed = gate.rows.filter((other) => !other.met).length;
   const distance = row.value == null ? "it is undefined" : `${apart(row.value, gate.limit)}, ${number(Math.abs(row.value - gate.limit), 3)} ${gate.met ? "to spare" : "short"}`;
-  const rest = gate.met || gate.rows.length === 1 ? "" : ` (${missed} of ${counted(gate.rows.length, "row")})`;
+  const rest = gate.met || gate.rows.length === 1 ? "" : ` (${missed} of ${counted(gate.rows.length, "row")} ${missed === 1 ? "misses" : "miss"} it)`;
   return h("li", {}, h("strong", {}, gate.met ? "met " : "not met "), h("code", {}, gate.gate), `: ${distance}. ${gateSubject(run, row)}${rest}`);
 }
 
@@ -38,7 +38,7 @@ export function banner(run: Run): HTMLElement {
   if (!gates.length) return h("div", { class: "banner none", id: "gates" }, h("p", {}, "No gates were set. Add ", h("code", {}, "--gate 'top_k(k=8)>=0.6'"), " to make a build fail when explanations become fragile."));
   const lines = gates.map((gate) => gateLine(run, gate));
   return h("div", { class: `banner ${missed ? "missed" : "met"}`, id: "gates", role: "status" },
-    h("h2", {}, missed ? `Failed: ${missed} of ${counted(gates.length, "gate")} not met` : gates.length === 1 ? "Passed: the gate is met" : `Passed: all ${gates.length} gates are met`),
+    h("h2", {}, missed ? (gates.length === 1 ? "Failed: the gate is not met" : `Failed: ${missed} of ${counted(gates.length, "gate")} not met`) : gates.length === 1 ? "Passed: the gate is met" : `Passed: all ${gates.length} gates are met`),
     h("ul", {}, ...lines.slice(0, GATES_SHOWN)), lines.length > GATES_SHOWN ? fold(`${lines.length - GATES_SHOWN} more`, () => [h("ul", {}, ...lines.slice(GATES_SHOWN))]) : null);
 }
 

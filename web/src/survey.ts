@@ -1,7 +1,7 @@
 // A survey: do two maps of a picture point at the same parts of it? Blinded, in an order of its own for each person; the answers
 // stay in the browser until they are saved as a file.
 import type { Payload } from "./data";
-import { button, download, h, shown } from "./dom";
+import { button, counted, download, h, shown } from "./dom";
 
 interface Answer {
   pair: string;
@@ -48,6 +48,6 @@ export function surveyPage(payload: Payload): HTMLElement {
       h("p", { class: "verdict" }, "Do the two maps point at the same parts of the picture?"),
       h("div", { class: "bar" }, button("yes", () => answer("yes")), button("no", () => answer("no")), button("I cannot tell", () => answer("unsure"))));
   };
-  place.append(h("h2", {}, "Before you start"), h("p", {}, `You see ${pairs.length} pictures, each with two maps. There is no right answer: say what you see. It takes about ${Math.max(1, Math.round(pairs.length / 6))} minutes.`), button("start", ask, { id: "start" }));
-  return h("main", {}, h("header", {}, h("h1", {}, shown(survey.title))), place);
+  place.append(h("h2", {}, "Before you start"), h("p", {}, `You see ${pairs.length} pictures, each with two maps. There is no right answer: say what you see. It takes about ${counted(Math.max(1, Math.round(pairs.length / 6)), "minute")}.`), button("start", ask, { id: "start" }));
+  return h("main", {}, h("header", {}, h("h1", {}, "Which maps look alike?")), place);
 }

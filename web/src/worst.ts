@@ -1,6 +1,6 @@
 // The samples whose explanation moved most, one at a time and large: pictures, tables, graphs and sentences.
-import { threatText, type Bar, type Row, type Run, type State, type WorstSample } from "./data";
-import { button, h, number, percent, shown, shownNames, significant, svg } from "./dom";
+import { threatText, type Bar, type Run, type State, type WorstSample } from "./data";
+import { button, h, number, percent, shown, shownNames, significant, svg, tellApart } from "./dom";
 
 export type Pictures = string[]; // data URLs, by their places
 
@@ -18,7 +18,7 @@ function zoom(source: string, title: string): void {
 function figure(source: string, title: string, note = ""): HTMLElement {
   const open = button("", () => zoom(source, title), { class: "picture", title: "click to enlarge" });
   open.append(h("img", { src: source, alt: title }));
-  return h("figure", {}, open, h("figcaption", {}, title, note ? h("span", { class: "note" }, ` ${note}`) : null));
+  return h("figure", {}, open, h("figcaption", {}, title, note ? h("span", { class: "note" }, ` (${note})`) : null));
 }
 
 // One picture over the other, cut where the slider stands.
@@ -49,22 +49,26 @@ function images(sample: WorstSample, pictures: Pictures): HTMLElement[] {
 // The edges of both top sets between nodes on a circle.
 function nodeLink(sample: WorstSample): HTMLElement | null {
   if (!sample.edges) return null;
-  const { nodes, sides } = sample.edges, size = 320, radius = 130, middle = size / 2;
+  const { nodes, sides } = sample.edges, size = 440, radius = 190, middle = size / 2;
   const place = (node: number) => [middle + radius * Math.sin((2 * Math.PI * node) / nodes), middle - radius * Math.cos((2 * Math.PI * node) / nodes)];
   const drawings = sides.map((edges, side) => {
-    const touched = [...new Set(edges.flatMap(([i, j]) => [i, j]))];
+    const touched = [...new Set(edges.flatMap(([i, j]) => [i, j]))].sort((a, b) => a - b), room = Math.ceil((nodes * 12) / (2 * Math.PI * radius));
+    // Numbers that would lie over each other are left to the edges' titles.
+    let last = -room;
+    const labelled = new Set(touched.filter((node) => node - last >= room && node + room <= nodes + touched[0] && (last = node, true)));
     const lines = edges.map(([i, j, state]) => {
       const [[x1, y1], [x2, y2]] = [place(i), place(j)];
       return svg("path", { d: `M${x1},${y1} Q${middle},${middle} ${x2},${y2}`, class: `edge stroke-${state}` }, svg("title", {}, `${i} – ${j}: ${state}`));
     });
     const dots = touched.flatMap((node) => {
-      const [x, y] = place(node), far = 1.13;
-      return [svg("circle", { cx: x, cy: y, r: 3, class: "fill-ink" }), svg("text", { x: middle + (x - middle) * far, y: middle + (y - middle) * far + 3, "text-anchor": "middle" }, String(node))];
+      const [x, y] = place(node), far = 1.08;
+      return [svg("circle", { cx: x, cy: y, r: 3, class: "fill-ink" }, svg("title", {}, `node ${node}`)),
+        labelled.has(node) ? svg("text", { x: middle + (x - middle) * far, y: middle + (y - middle) * far + 3, "text-anchor": "middle" }, String(node)) : null];
     });
     return h("figure", {}, svg("svg", { viewBox: `0 0 ${size} ${size}`, class: "nodelink", role: "img", "aria-label": "edges of the top k before and after" }, svg("circle", { cx: middle, cy: middle, r: radius, class: "rim" }), ...lines, ...dots),
       h("figcaption", {}, sides.length > 1 ? `${side === 0 ? "left" : "right"} graph: edges of the top k` : "edges of the top k between nodes"));
   });
-  return h("div", { class: "pictures" }, ...drawings);
+  return h("div", { class: "pictures pairs" }, ...drawings);
 }
 
 // One line a feature: what it was, what it became, and how much it counts before and after on one scale.
@@ -86,17 +90,15 @@ function bars(values: Bar[]): HTMLElement {
   return h("div", { class: "scroll", tabindex: "0" }, h("label", { class: "choice" }, h("span", {}, "before"), slider, h("span", {}, "after")), h("table", { class: "aligned" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...lines)));
 }
 
-// A sentence twice: the darker a word, the more it counts; words that were replaced are underlined.
+// A sentence twice: the darker a word, the more it counts, on one scale for both. An attack moves the numbers of a word, not the word.
 function sentence(words: NonNullable<WorstSample["words"]>): HTMLElement {
-  const line = (title: string, key: "before" | "after") => {
-    const most = Math.max(1e-12, ...words.map((word) => word[key]));
-    return h("p", { class: "sentence" }, h("span", { class: "note" }, `${title}: `), ...words.flatMap((word) => {
-      const text = key === "before" ? word.text : word.moved, element = h("span", { class: `word ${word.state}${word.text === word.moved ? "" : " changed"}`, title: percent(word[key]) }, shown(text));
-      element.style.setProperty("--weight", `${Math.round((70 * word[key]) / most)}%`);
-      return [element, " "];
-    }));
-  };
-  return h("div", {}, line("before", "before"), line("after", "after"));
+  const most = Math.max(1e-12, ...words.flatMap((word) => [word.before, word.after]));
+  const line = (title: string, key: "before" | "after") => h("p", { class: "sentence" }, h("span", { class: "note" }, `${title}: `), ...words.flatMap((word) => {
+    const element = h("span", { class: `word ${word.state}`, title: `${percent(word[key])} of the map${word.state === "other" ? "" : `, ${word.state}`}` }, shown(word.text));
+    element.style.setProperty("--weight", `${Math.round((80 * word[key]) / most)}%`);
+    return [element, " "];
+  }));
+  return h("div", {}, line("before", "before"), line("after", "after"), h("p", { class: "note" }, "The darker a word, the more it counts. The line below a word says whether it is in the top k."));
 }
 
 export function stateLegend(): HTMLElement {
@@ -120,13 +122,12 @@ function mostBroken(run: Run, indices: number[]): number {
   return indices.reduce((best, index) => (left(index) < left(best) ? index : best));
 }
 
-const rowText = (row: Row) => shown(`${row.dataset} · ${row.model} · ${row.explainer} · ${row.attack} · ${threatText(row.threat)} · ${row.metric}`);
-
 export function worst(run: Run, pictures: Pictures): HTMLElement | null {
   const indices = run.results.rows.map((_, index) => index).filter((index) => run.worst[index]?.length);
   if (!indices.length) return null;
   const place = h("div"), count = h("span", { role: "status" });
-  const choice = h("select", { "aria-label": "row" }, ...indices.map((index) => h("option", { value: String(index) }, rowText(run.results.rows[index])))) as HTMLSelectElement;
+  const texts = tellApart(indices.map((index) => run.results.rows[index]), [(row) => threatText(row.threat), (row) => row.model, (row) => row.explainer, (row) => row.attack, (row) => row.metric, (row) => row.dataset]);
+  const choice = h("select", { "aria-label": "row" }, ...indices.map((index, i) => h("option", { value: String(index) }, texts[i]))) as HTMLSelectElement;
   let at = 0;
   const samples = () => run.worst[Number(choice.value)];
   const show = () => {

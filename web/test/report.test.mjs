@@ -265,6 +265,23 @@ describe("report", { skip }, () => {
     await finish(page);
   });
 
+  it("shows sentences with the weight of every word before and after", async () => {
+    const [start, end] = ['id="holdfast-data">', "</script>"], html = readFileSync(path.join(folder, "run/report.html"), "utf8");
+    const from = html.indexOf(start) + start.length, to = html.indexOf(end, from), payload = JSON.parse(html.slice(from, to));
+    const words = [["a", 0.1, 0.5, "new"], ["truly", 0.2, 0.3, "other"], ["<b>good</b>", 0.7, 0.2, "lost"]].map(([text, before, after, state]) => ({ text, before, after, state }));
+    payload.runs[0].worst = payload.runs[0].worst.map(() => [{ sample: 3, label: null, prediction: "yes", value: 0, words }]);
+    writeFileSync(path.join(folder, "sentences.html"), html.slice(0, from) + JSON.stringify(payload).replaceAll("<", "\\u003c") + html.slice(to));
+    const page = await open("sentences.html");
+    const lines = page.locator("#worst .sentence");
+    assert.deepEqual(await lines.first().locator(".word").allTextContents(), words.map((word) => word.text));
+    const weights = (line) => line.locator(".word").evaluateAll((all) => all.map((word) => parseFloat(word.style.getPropertyValue("--weight"))));
+    const [before, after] = [await weights(lines.nth(0)), await weights(lines.nth(1))];
+    assert.deepEqual([before[2], after[2] < before[2], after[0] > before[0]], [80, true, true], "one scale for both");
+    assert.equal(await lines.nth(1).locator(".word.lost").count(), 1);
+    await keep(page, "report-sentences.png");
+    await finish(page);
+  });
+
   it("explains its words and marks when they are pointed at or reached by keyboard", async () => {
     const page = await open("run/report.html");
     await page.locator(".verdicts .term").first().hover();

@@ -55,7 +55,7 @@ void for_each_option(const Visit& visit) {
       "tolerance", &Threat::tolerance,
       "How far the predicted class's probability may move (default: as far as it likes), or a value, for which it must be given");
   visit("switches", &Threat::switches,
-        "Tables: so many categories may take another level, the other one-hot columns stay, and the ball is for numbers alone");
+        "Tables: so many categories may take another level; epsilon is then for the numbers only");
 }
 
 // Reads an option's text as it is written behind a flag. `where` begins the message of a mistake: "--epsilon".
