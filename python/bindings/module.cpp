@@ -203,10 +203,9 @@ void bind_audit(py::module_& module) {
       Unlocked());
   module.def("results_table", [](const std::string& results) { return results_table(parse_json(results, "results")); });
   module.def("row_warnings", [](const std::string& results) { return row_warnings(parse_json(results, "results")); });
-  module.def("compare_paired", [](const std::vector<double>& first, const std::vector<double>& second, std::uint64_t seed) {
-    return to_json(compare_paired(first, second, seed));
-  });
-  module.def("holm", [](const std::vector<double>& p_values) { return holm(p_values); });
+  module.def(
+      "compare_runs", [](const std::vector<std::string>& folders, std::uint64_t seed) { return compare_runs(folders, seed); },
+      Unlocked());
 }
 
 // Warnings are kept until somebody asks; progress goes to a Python function.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import json
 import os
@@ -250,46 +249,17 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
 def compare(first: Run, second: Run, *, seed: int = 0) -> pd.DataFrame:
     """Two runs row by row: the paired difference (first minus second) with its 95 % interval over the samples both have.
 
-    Rows match when their explainer, attack, metric and epsilon do, and their model where both runs have more than one.
-    ``p_value`` is of a sign-flip test, ``corrected`` by Holm over all rows.
+    Rows match when their dataset, model, explainer, attack, metric and epsilon do. If each run has one model, or one dataset, it
+    may be called differently. ``p_value`` is of a sign-flip test, ``corrected`` by Holm over all rows.
     """
-    sides = [_values(run) for run in (first, second)]
-    by_model = all(len({row["model"] for row in run.rows}) > 1 for run in (first, second))
-    if not by_model:
-        sides = [_without_model(side, run) for side, run in zip(sides, (first, second), strict=True)]
-    found = []
-    for names, values in sides[0].items():
-        other = sides[1].get(names)
-        shared = sorted(values.keys() & other.keys()) if other else []
-        if not other or not shared:
-            continue
-        paired = [[side[sample] for sample in shared] for side in (values, other)]
-        entry = dict(zip(_NAMES[1:] if by_model else _NAMES[2:], names, strict=True))
-        found.append({**entry, **_comparison(_core.compare_paired(paired[0], paired[1], seed))})
+    folders = [os.fspath(run.folder) for run in (second, first)]  # what is compared with comes first
+    found = [row for row in _core.compare_runs(folders, seed)["rows"] if "row" in row]
     if not found:
         raise Error("compare: the runs have no row and sample in common: explainer, attack, metric and epsilon must agree")
-    for row, corrected in zip(found, _core.holm([entry["p_value"] for entry in found]), strict=True):
-        row["corrected"] = corrected
-    return _frame(found)
-
-
-def _values(run: Run) -> dict[tuple[str, ...], dict[tuple[str, str], float]]:
-    """By the names of a row but the dataset's: the metric of every sample."""
-    rows: dict[tuple[str, ...], dict[tuple[str, str], float]] = {}
-    with (run.folder / "samples.csv").open(newline="") as file:
-        for line in csv.DictReader(file):
-            names = tuple(line[name] for name in _NAMES[1:])
-            value = float(line["value"]) if line["value"] else float("nan")
-            rows.setdefault(names, {})[(line["dataset"], line["sample"])] = value
-    return rows
-
-
-def _without_model(
-    side: dict[tuple[str, ...], dict[tuple[str, str], float]], run: Run
-) -> dict[tuple[str, ...], dict[tuple[str, str], float]]:
-    if len({row["model"] for row in run.rows}) > 1:
-        raise Error(f"compare: {run.folder} has several models and the other run has one; compare runs of as many models")
-    return {names[1:]: {("", sample): value for (_, sample), value in values.items()} for names, values in side.items()}
+    means = ({"first": row["second"], "second": row["first"]} for row in found)
+    return _frame(
+        [{**{name: row[name] for name in _NAMES}, **_comparison(row), **two} for row, two in zip(found, means, strict=True)]
+    )
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,8 @@ class _Bar:
     def __call__(self, what: str, done: int, total: int, note: str, finished: bool) -> None:
         with self._lock:
             if self._bar is None:
-                self._bar = self._make(total=total or None, desc=what, leave=False)
+                shape = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}" if total else None
+                self._bar = self._make(total=total or None, desc=what, leave=False, bar_format=shape)
             self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(done - self._bar.n)
         if finished:

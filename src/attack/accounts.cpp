@@ -1,6 +1,7 @@
 #include "accounts.h"
 
 #include "holdfast/core/clock.h"
+#include "holdfast/core/progress.h"
 
 namespace holdfast::attack {
 
@@ -17,6 +18,7 @@ void WorkAccount::close_component() {
 void WorkAccount::charge(std::int64_t evaluations, const std::vector<char>& done, std::int64_t running) {
   for (std::size_t i = 0; i < done.size(); ++i) evaluations_[i] += done[i] ? 0 : evaluations;
   if (!components_.empty()) components_.back().evaluations += evaluations * running;
+  TileWork::report(static_cast<double>(evaluations * running));
 }
 
 void WorkAccount::charge(std::int64_t evaluations, const std::vector<char>& done, const std::vector<std::int64_t>& owners) {
@@ -27,6 +29,7 @@ void WorkAccount::charge(std::int64_t evaluations, const std::vector<char>& done
     charged += evaluations;
   }
   if (!components_.empty()) components_.back().evaluations += charged;
+  TileWork::report(static_cast<double>(charged));
 }
 
 void WorkAccount::charge_all(std::int64_t evaluations) {

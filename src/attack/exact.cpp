@@ -35,6 +35,10 @@ class Exact final : public Attack {
       : Attack(options.canonical()), limits_{.nodes = options.integer("nodes"), .seconds = options.real("seconds")} {}
 
   Select selects(Select) const override { return Select::kWorst; }
+  // A node costs about what an evaluation does; most searches end long before their limit.
+  double expected_evaluations(const Explainer&, const Schema&) const override {
+    return 0.01 * static_cast<double>(limits_.nodes);
+  }
 
   void check(const AttackTask& task) const override {
     check_task(task);

@@ -17,6 +17,7 @@
 #include "gauntlet/component.h"
 #include "holdfast/attack/attack.h"
 #include "holdfast/core/interrupt.h"
+#include "holdfast/core/progress.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 
@@ -57,6 +58,10 @@ class Gauntlet final : public Attack {
 
   void check(const AttackTask& task) const override { check_task(task); }
   Select selects(Select) const override { return Select::kWorst; }
+  double expected_evaluations(const Explainer& explainer, const Schema& schema) const override {
+    const double standard = schema.layout.features() <= kSmallFeatures ? kSmallWork : kLargeWork;
+    return effort_ * standard * static_cast<double>(explainer.evaluations(schema));
+  }
 
   AttackResult run(const AttackTask& task) const override {
     check(task);
@@ -64,6 +69,11 @@ class Gauntlet final : public Attack {
   }
 
  private:
+  // Evaluations of a sample at standard effort, with an explainer that costs one, as measured; of small samples, whose walks go
+  // twenty at once, those one by one that take as long. The features up to which a sample counts as small.
+  static constexpr double kSmallWork = 8000, kLargeWork = 3300;
+  static constexpr std::int64_t kSmallFeatures = 256;
+
   AttackResult run_components(const AttackTask& task) const {
     ExplainTask at_clean = explain_at(task, task.samples.inputs);
     at_clean.keep_signs = true;
@@ -73,9 +83,15 @@ class Gauntlet final : public Attack {
     AttackState state(task, ledger, clean, effort_, any_noise_);
     ledger.keep_history();
     look_at_start(task, ledger);
-    for (const auto& component : components()) {
+    std::vector<std::unique_ptr<Component>> parts = components();
+    std::erase_if(parts, [&](const auto& component) { return !component->fits(state); });
+    double left = 0;
+    for (const auto& component : parts) left += component->expected_evaluations(state);
+    for (const auto& component : parts) {
       throw_if_interrupted();
-      if (ledger.finished() || !component->fits(state)) continue;
+      if (ledger.finished()) break;
+      TileWork::expect(left * static_cast<double>(ledger.running().size()));
+      left -= component->expected_evaluations(state);
       ledger.begin_component(component->name());
       component->run(state);
     }

@@ -22,6 +22,7 @@ std::vector<OptionSpec> with_walk_options(std::vector<OptionSpec> own, const Wal
 class GradientAttack : public Attack {
  public:
   void check(const AttackTask& task) const override;
+  double expected_evaluations(const Explainer& explainer, const Schema& schema) const override;
   AttackResult run(const AttackTask& task) const final;
 
  protected:

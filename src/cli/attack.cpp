@@ -163,12 +163,17 @@ void run(const AttackCommand& flags) {
   const FolderClaim claim = claim_attack_folder(flags.out);
   Grid grid({.tiles = flags.common.tiles(), .random_points = !flags.no_random});
   std::vector<Found> found;
-  for (const Cell& cell : cells) {
-    {
-      Progress progress(cell.attack->name(), subject.samples.count(), "samples");
-      found.push_back({.row = grid.run(cell, &progress)});
+  {
+    Progress progress(cells.front().attack->name(), std::vector<WorkPiece>(cells.size()));
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (cells.size() > 1) progress.note(fmt::format("epsilon {:g}", cells[i].threat.epsilon));
+      progress.begin(i, subject.samples.count(), flags.no_random ? 1 : expected_work(cells[i]).attack_share());
+      found.push_back({.row = grid.run(cells[i], &progress)});
+      progress.finish(i);
     }
-    Found& one = found.back();
+  }
+  for (Found& one : found) {
+    const Cell& cell = one.row.cell;
     one.json = result_json(one.row, identity);
     if (one.row.is_beaten())
       log_warning("{}: {} harms more; do not read its value as robustness", cell.attack->name(), one.row.random->attack);
@@ -189,7 +194,7 @@ void run(const AttackCommand& flags) {
 void add_attack(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<AttackCommand>();
   CLI::App* command = add_command(
-      app, "attack", "Moves the explanation while the prediction stays",
+      app, "attack", "Searches for small changes of the inputs that change their explanations but not the predictions",
       "holdfast attack --model mlp:examples/model.safetensors --inputs examples/inputs.npy --attack er --norm l2 --epsilon 0.5 "
       "--metric 'top_k(k=4)' --out runs/attack");
   flags->subject.add_to(*command, true);

@@ -167,8 +167,8 @@ int print_plan(const AuditCommand& flags) {
   if (!trained.empty())
     fmt::print("{} would be trained first ({}); {}: their cost is not known before\n", counted(std::ssize(trained), "model"),
                fmt::join(trained, ", "), counted(trained_rows, "row"));
-  fmt::print("the plan is sound: {}, {:.0f} s of one thread at most; nothing was written\n",
-             counted(std::ssize(rows) + trained_rows, "row"), seconds);
+  fmt::print("the plan is sound: {}{}; nothing was written\n", counted(std::ssize(rows) + trained_rows, "row"),
+             rows.empty() ? "" : fmt::format(", {:.0f} s of one thread at most", seconds));
   return kExitDone;
 }
 
@@ -214,7 +214,7 @@ int run(const AuditCommand& flags, const Outcome& outcome) {
 void add_audit(CLI::App& app, Outcome& outcome) {
   auto flags = std::make_shared<AuditCommand>();
   CLI::App* command = add_command(
-      app, "audit", "Attacks the explanations of one model or several, and reports; exit code 1 when a gate is not met",
+      app, "audit", "Attacks the explanations of one model or several and writes a report; exit code 1 if a gate is not met",
       "holdfast audit --model mlp:examples/model.safetensors --inputs examples/inputs.npy --schema examples/schema.json "
       "--attack 'random(samples=50)' --attack er --epsilon 0.5 --metric 'top_k(k=4)' --gate 'top_k(k=4)>=0.1' --out runs/audit");
   command->add_option("CONFIG", flags->config, "TOML file (docs/audit.md), instead of --model and the flags of attack");
@@ -236,7 +236,7 @@ void add_audit(CLI::App& app, Outcome& outcome) {
   command->add_flag("--restart", flags->restart, "Replace another run that --out holds; its files are removed first");
   command->add_flag("--json", flags->json, "Print results.json instead of the table");
   command->add_flag("--plan", flags->plan,
-                    "Only check everything and say what it would cost, by a trial on two samples of each row");
+                    "Check everything and say what it would cost, by a trial on two samples of each row; nothing is written");
   command->add_flag("--wide", flags->wide, "Print every column, also where the terminal is narrower");
   flags->common.add_to(*command);
   flags->command = command;

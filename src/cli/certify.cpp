@@ -61,7 +61,7 @@ void run_certify(const CertifyCommand& flags) {
 void add_certify(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<CertifyCommand>();
   CLI::App* command = add_command(
-      app, "certify", "Proves how much of an explanation holds in a ball, and brackets it with an attack",
+      app, "certify", "Proves how much of an explanation no small change can break, and attacks it for comparison",
       "holdfast certify --model mlp:examples/model.safetensors --inputs examples/inputs.npy --explainer saliency --metric "
       "'top_k(k=4)' --norm l2 --epsilon 0.1");
   flags->subject.add_to(*command, true);

@@ -177,7 +177,9 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
       if constexpr (std::is_enum_v<Value>) option->default_str(to_string(Threat{}.*member));
     }
   });
-  command.add_option("--select", select, "Which iterate to keep: the worst for the defender, or the last as the papers do")
+  command
+      .add_option("--select", select,
+                  "Which point of an attack to keep: the worst for the defender, or the last one, as the papers do")
       ->check(CLI::IsMember({"worst", "last"}))
       ->capture_default_str();
 }

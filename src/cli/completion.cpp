@@ -80,7 +80,7 @@ complete -o default -o bashdefault -F _holdfast holdfast
 
 void add_completion(CLI::App& app, Outcome&) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command = add_command(app, "completion", "Prints what a shell needs to complete commands, flags and names",
+  CLI::App* command = add_command(app, "completion", "Prints a script with which the shell completes commands, flags and names",
                                   "source <(holdfast completion bash)");
   command->add_option("SHELL", *shell, "bash")->required();
   command->callback([shell, &app] {

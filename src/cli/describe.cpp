@@ -162,9 +162,9 @@ void run(const DescribeCommand& flags) {
 
 void add_describe(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<DescribeCommand>();
-  CLI::App* command = add_command(app, "describe", "Says what a method does and takes, or what a model file is and can do",
-                                  "holdfast describe er");
-  command->add_option("NAME", flags->name, "A method, a model file (.pt2, TorchScript, ONNX) or ARCHITECTURE:weights.safetensors")->required();
+  CLI::App* command = add_command(app, "describe", "Explains a method and its options, or a model file", "holdfast describe er");
+  command->add_option("NAME", flags->name, "A method, a model file (.pt2, TorchScript, ONNX) or ARCHITECTURE:weights.safetensors")
+      ->required();
   command->add_flag("--json", flags->json, "As JSON");
   command->callback([flags] { run(*flags); });
 }

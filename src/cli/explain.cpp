@@ -98,7 +98,7 @@ void run(const ExplainCommand& flags) {
 
 void add_explain(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<ExplainCommand>();
-  CLI::App* command = add_command(app, "explain", "Computes explanations",
+  CLI::App* command = add_command(app, "explain", "Writes explanations: how much each input feature counts for the prediction",
                                   "holdfast explain --model mlp:examples/model.safetensors --inputs examples/inputs.npy "
                                   "--explainer saliency --out runs/maps.npy");
   flags->subject.add_to(*command, true);

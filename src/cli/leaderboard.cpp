@@ -17,7 +17,7 @@ void add_leaderboard(CLI::App& app, Outcome&) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
-      add_command(app, "leaderboard", "Makes a page of models under threats from finished audits, and one JSON file a result",
+      add_command(app, "leaderboard", "Makes a page that ranks models, from finished audits, and one JSON file for each result",
                   "holdfast leaderboard runs/audit --out runs/board");
   command->add_option("RUN", flags->runs, "Run folders of `holdfast audit`")->required();
   command->add_option("--out", flags->out, "Folder of the page, index.html, and of results/")->required();

@@ -1,10 +1,13 @@
 // holdfast list: every method, one line each.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
 #include "catalogue.h"
 #include "command.h"
 #include "common.h"
+#include "holdfast/core/error.h"
+#include "holdfast/core/method.h"
 #include "holdfast/report/text_table.h"
 
 namespace holdfast::cli {
@@ -16,6 +19,9 @@ struct ListCommand {
 };
 
 void run(const ListCommand& flags) {
+  const std::vector<std::string> kinds = catalogue_kinds();
+  if (!flags.kind.empty() && std::find(kinds.begin(), kinds.end(), flags.kind) == kinds.end())
+    usage_error("list: unknown kind '{}'{}", flags.kind, suggestion(flags.kind, kinds));
   Json listing = Json::object();
   for (const auto& [kind, infos] : catalogue()) {
     if (!flags.kind.empty() && flags.kind != kind) continue;
@@ -36,10 +42,9 @@ void run(const ListCommand& flags) {
 void add_list(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<ListCommand>();
   CLI::App* command = add_command(
-      app, "list",
-      "Shows the explainers, attacks, metrics, measures, objectives, recipes, models, datasets and experiments there are",
+      app, "list", "Lists all explainers, attacks, metrics, measures, objectives, recipes, models, datasets and experiments",
       "holdfast list attacks");
-  command->add_option("kind", flags->kind, "Only these")->check(CLI::IsMember(catalogue_kinds()));
+  command->add_option("kind", flags->kind, "Only these: explainers, attacks, metrics and so on");
   command->add_flag("--json", flags->json, "As JSON, with options, defaults and ranges");
   command->callback([flags] { run(*flags); });
 }

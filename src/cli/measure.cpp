@@ -48,7 +48,7 @@ void run(const MeasureCommand& flags) {
 void add_measure(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<MeasureCommand>();
   CLI::App* command = add_command(
-      app, "measure", "Compares two sets of maps; with --model, measures a model around its samples",
+      app, "measure", "Compares two sets of explanations; with --model, measures a model around its samples",
       "holdfast measure examples/original_attributions.npy examples/perturbed_attributions.npy --metric 'top_k(k=4)'");
   flags->maps.add_to(*command);
   flags->subject.add_to(*command, false);

@@ -68,7 +68,7 @@ void run(const ReportCommand& flags) {
 void add_report(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<ReportCommand>();
   CLI::App* command =
-      add_command(app, "report", "Makes one offline page from one run or several, with the differences between them",
+      add_command(app, "report", "Makes one page, which opens offline, from one run, or from several with their differences",
                   "holdfast report runs/audit --out runs/report.html");
   command->add_option("RUN", flags->runs, "Run folders; for a .md page or a site folders of kept results, such as results/r2et")
       ->required();

@@ -43,8 +43,9 @@ void run(const VerifyCommand& flags) {
 
 void add_verify(CLI::App& app, Outcome&) {
   auto flags = std::make_shared<VerifyCommand>();
-  CLI::App* command = add_command(app, "verify", "Checks a finished audit: its files, and its worst samples computed again",
-                                  "holdfast verify runs/audit");
+  CLI::App* command =
+      add_command(app, "verify", "Checks a finished audit: are its files unchanged, and do its worst samples come out the same?",
+                  "holdfast verify runs/audit");
   command->add_option("RUN", flags->run, "Run folder")->required();
   command->add_option("--device", flags->device, "cpu or cuda")->capture_default_str();
   command->add_flag("--json", flags->json, "Print the counts as JSON");

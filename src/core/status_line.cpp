@@ -50,6 +50,7 @@ bool stderr_is_terminal() {
 void print_line(const std::string& line) {
   Terminal& shared = terminal();
   const std::lock_guard lock(shared.mutex);
+  std::fflush(stdout);  // what was printed before comes before, also where both go to one file
   if (shared.status.empty()) {
     put(line + "\n");
   } else {

@@ -198,17 +198,18 @@ CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOpti
   whole_task.samples = prepared(task.samples, task.model);
   const std::int64_t samples = task.samples.count();
   const std::int64_t size = tile_size(tiles, task.samples.layout());
+  const double expected = attack.expected_evaluations(task.explainer, *task.samples.schema);
   std::vector<CellResult> results(static_cast<std::size_t>(tile_count(samples, size)));
   for_each_tile(samples, size, threads_for(task.model, tiles.threads), [&](const Tile& tile) {
     CellResult& result = results[static_cast<std::size_t>(tile.index)];
-    if (store != nullptr && store->has(tile.index)) {
-      result = store->load(tile.index);
-    } else {
-      result = run_tile(attack, whole_task, tile);
-      if (store != nullptr) store->save(tile.index, result);
+    const bool was_stored = store != nullptr && store->has(tile.index);
+    {
+      const TileWork work(progress, tile.size(), expected * static_cast<double>(tile.size()));
+      result = was_stored ? store->load(tile.index) : run_tile(attack, whole_task, tile);
+      if (store != nullptr && !was_stored) store->save(tile.index, result);
+      result.verified = verify_tile(attack, task, tile, result);
     }
-    result.verified = verify_tile(attack, task, tile, result);
-    if (progress != nullptr) progress->advance(tile.size());
+    if (progress != nullptr) was_stored ? progress->find_done(tile.size()) : progress->advance(tile.size());
   });
   CellResult whole = join(std::move(results));
   check_maps(whole.original_maps, task.explainer.name(), task.model.name());

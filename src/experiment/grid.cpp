@@ -34,12 +34,13 @@ std::string maps_key(const Cell& cell, const Metric& metric) {
   return cell.subject.model_name + '\n' + cell.subject.dataset + '\n' + cell.explainer->name() + '\n' + metric.name();
 }
 
-RandomPoints run_random_points(const Cell& cell, const std::string& call, const TileOptions& tiles, const TileStore* store) {
+RandomPoints run_random_points(const Cell& cell, const std::string& call, const TileOptions& tiles, const TileStore* store,
+                               Progress* progress) {
   const std::unique_ptr<Attack> random = attacks().make(call);
   AttackTask task = cell.task();
   task.select = Select::kWorst;
   task.trace = false;
-  const CellResult result = run_cell(*random, task, tiles, /*progress=*/nullptr, store);
+  const CellResult result = run_cell(*random, task, tiles, progress, store);
   std::vector<double> values;
   for (const SampleOutcome& sample : result.samples) values.push_back(sample.value);
   const auto [low, high] = std::minmax({cell.metric->floor(), cell.metric->perfect()});
@@ -155,6 +156,13 @@ std::optional<std::string> random_points_call(const Cell& cell, const CellResult
   return fmt::format("random(samples={},from=sphere)", points);
 }
 
+ExpectedWork expected_work(const Cell& cell) {
+  const Schema& schema = *cell.subject.samples.schema;
+  const std::optional<std::string> call = random_points_call(cell, {});
+  return {.attack = cell.attack->expected_evaluations(*cell.explainer, schema),
+          .random = call ? attacks().make(*call)->expected_evaluations(*cell.explainer, schema) : 0};
+}
+
 bool RandomPoints::beat(double mean, Direction direction) const {
   return direction == Direction::kHigherIsMoreAlike ? value.mean < mean : value.mean > mean;
 }
@@ -176,7 +184,7 @@ Row Grid::run(const Cell& cell, Progress* progress) {
                         progress, store ? &*store : nullptr);
   found_before_ = row.result.perturbed;
   if (options_.warnings) warn_of_no_gradient(row.result, cell.attack->name());
-  if (options_.random_points) row.random = random_points(cell, row.result, store_folder);
+  if (options_.random_points) row.random = random_points(cell, row.result, store_folder, progress);
 
   const Schema& schema = *cell.subject.samples.schema;
   row.clean = fold_maps(row.result.original_maps, schema);
@@ -207,14 +215,19 @@ MapComparison Grid::compare(const Row& row, const Metric& metric) {
 }
 
 // Attacks on one subject share them where they cost the same.
-std::optional<RandomPoints> Grid::random_points(const Cell& cell, const CellResult& result, const std::string& store_folder) {
+std::optional<RandomPoints> Grid::random_points(const Cell& cell, const CellResult& result, const std::string& store_folder,
+                                                Progress* progress) {
   const std::optional<std::string> call = random_points_call(cell, result);
   if (!call) return std::nullopt;
   const std::string key = maps_key(cell, *cell.metric) + '\n' + to_json(cell.threat).dump() + '\n' + *call;
   const auto known = random_.find(key);
   if (known != random_.end()) return known->second;
   const std::optional<TileStore> store = store_in(store_folder.empty() ? "" : store_folder + "/random");
-  return random_.emplace(key, run_random_points(cell, *call, options_.tiles, store ? &*store : nullptr)).first->second;
+  const bool in_pieces =
+      progress != nullptr && progress->go_on(cell.subject.samples.count(), 1 - expected_work(cell).attack_share());
+  return random_
+      .emplace(key, run_random_points(cell, *call, options_.tiles, store ? &*store : nullptr, in_pieces ? progress : nullptr))
+      .first->second;
 }
 
 MeasureTask MeasureCell::task() const {

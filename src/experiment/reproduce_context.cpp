@@ -1,10 +1,12 @@
 // What an experiment's work goes through: datasets and cells, kept by their keys; trainings are in reproduce_train.cpp.
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include <fmt/ranges.h>
@@ -127,11 +129,20 @@ std::vector<Json> ExperimentContext::compute_kept(const std::string& label, cons
   if (!missing.empty()) {
     make_folders(folders_.cells);
     const std::string machine = machine_in_words(device.str());
-    Progress progress(label, static_cast<std::int64_t>(missing.size()), "cells");
+    // One of each kind first: then it is known what the others take.
+    std::set<std::string> kinds;
+    std::ranges::stable_partition(missing, [&](std::size_t i) { return kinds.insert(jobs[i].work.kind).second; });
+    std::vector<WorkPiece> pieces;
+    for (const std::size_t i : missing) pieces.push_back(jobs[i].work);
+    Progress progress(label, pieces);
+    std::atomic<std::size_t> finished{0};
     for_each_shared(static_cast<std::int64_t>(missing.size()), threads, [&](std::int64_t i) {
-      const Job<Json>& job = jobs[missing[static_cast<std::size_t>(i)]];
+      const auto piece = static_cast<std::size_t>(i);
+      const Job<Json>& job = jobs[missing[piece]];
+      progress.begin(piece);
       if (!computed(job, path(job), machine)) return false;
-      progress.advance();
+      progress.finish(piece);
+      progress.note(fmt::format("{} of {} cells", ++finished, missing.size()));
       return true;
     });
     computed_ += static_cast<std::int64_t>(missing.size());

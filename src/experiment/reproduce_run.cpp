@@ -160,6 +160,9 @@ Json run_experiment(const ReproduceOptions& options) {
   ExperimentResult result = experiment->run(context);
   if (!options.only.empty() && std::ranges::all_of(result.tables, [](const ResultTable& table) { return table.rows.empty(); })) {
     if (options.may_be_empty) return nullptr;
+    if (context.lacks_data())
+      input_error("--only {}: its files are not in the data folder. Get them with: holdfast data fetch NAME",
+                  fmt::join(options.only, ", "));
     usage_error("--only {}: no dataset of {} begins so", fmt::join(options.only, ", "), experiment->name());
   }
   leave_open(result.verdicts, options.only);

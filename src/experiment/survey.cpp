@@ -98,8 +98,8 @@ Answers read_answers(const std::vector<std::string>& files) {
           answers.given.push_back({answer.at("pair"), similar == "yes", answer.at("metrics")});
         }
       }
-    } catch (const Json::exception& error) {
-      input_error("{}: these are no answers to a survey of `holdfast survey make`: {}", path, error.what());
+    } catch (const Json::exception&) {
+      input_error("{}: this is no file of answers, as the page of `holdfast survey make` saves it", path);
     }
   }
   answers.people = static_cast<std::int64_t>(people.size());

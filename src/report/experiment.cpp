@@ -13,6 +13,7 @@
 #include "holdfast/core/csv.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/words.h"
 #include "holdfast/report/text_table.h"
 #include "kept_results.h"
 
@@ -144,16 +145,27 @@ std::string first_sentence(const std::string& why) {
   return text;
 }
 
-// One sentence of verdict and one of evidence.
+// A verdict and its evidence, as a line of a list: "- **Holds.** Evidence: 0.75 [0.62, 1.00]: share of ... (`lens/appendix`)."
 std::string verdict_markdown(const Json& verdict) {
-  const std::string experiment = verdict.at("experiment"), scale = verdict.at("scale");
-  std::string text = fmt::format("**{}.** The claim: {}. **{}.**", verdict.at("claim").get<std::string>(),
-                                 verdict.at("says").get<std::string>(), capitalised(judgement(verdict, scale)));
-  const std::string evidence = first_sentence(verdict.at("why"));
-  text += verdict.at("number").is_number() ? fmt::format(" Evidence: {}, {}", with_interval(verdict, "number"), evidence)
-                                           : " Evidence: " + evidence;
+  const std::string experiment = verdict.at("experiment"), scale = verdict.at("scale"),
+                    evidence = first_sentence(verdict.at("why"));
   const int seeds = verdict.at("seeds");
-  return fmt::format("{} (`{}`, {} scale{}).\n\n", text, experiment, scale, seeds > 0 ? fmt::format(", {} seeds", seeds) : "");
+  const std::string where = fmt::format("`{}`, {} scale{}", experiment, scale, seeds > 0 ? ", " + counted(seeds, "seed") : "");
+  const std::string number = verdict.at("number").is_number() ? with_interval(verdict, "number") + ": " : "";
+  return fmt::format("- **{}.** Evidence: {}{} ({}).\n", capitalised(judgement(verdict, scale)), number, evidence, where);
+}
+
+// Each claim once, with all of its verdicts below it.
+std::string claims_markdown(const Json& verdicts) {
+  std::string text, last;
+  for (const Json& verdict : verdicts) {
+    const std::string claim =
+        fmt::format("**{}.** The claim: {}.\n\n", verdict.at("claim").get<std::string>(), verdict.at("says").get<std::string>());
+    if (claim != last) text += (last.empty() ? "" : "\n") + claim;
+    text += verdict_markdown(verdict);
+    last = claim;
+  }
+  return text + "\n";
 }
 
 // Where the numbers are: an experiment and its tables in a line.
@@ -214,20 +226,20 @@ std::string folder_name(const std::string& folder) {
 std::string results_markdown(const std::string& folder) {
   const std::vector<std::string> names = result_files(folder);
   const std::string paper = folder_name(folder);
+  // What the claims' words mean, where the folder says it.
+  const std::string own = folder + "/words.md", words = file_exists(own) ? read_text(own) + "\n" : "";
   std::string text = fmt::format(
       "# {0}: what became of the paper's claims\n\n"
       "`holdfast report results/{0} --out docs/{0}.md` makes this page from `results/{0}`. Do not edit it.\n\n"
-      "Each claim has one sentence of verdict and one of evidence. The evidence is one number with its 95 % interval, over "
-      "trained "
-      "networks (seeds) where there are several, else over samples. If the number is a share of cases, the interval goes from "
-      "the "
-      "cases that surely speak for the claim to those that do not surely speak against it. "
-      "[How verdicts are judged](reproduce.md) has the rules.\n\n"
+      "Below each claim stand our verdicts, one for each experiment that tested it. A verdict has one number with its 95 % "
+      "interval. The interval is over trained networks (seeds) where there are several, else over samples. If the number is a "
+      "share of cases, the interval goes from the cases that surely speak for the claim to those that do not surely speak "
+      "against it. The rules are in [How verdicts are judged](reproduce.md#how-verdicts-are-judged).\n\n{1}"
       "All tables, charts with the paper's own numbers, the whole evidence and CSV files are on the site that this command "
       "makes:\n\n    holdfast report results/r2et results/lens --out site\n\n## Claims\n\n",
-      paper);
+      paper, words);
   try {
-    for (const Json& verdict : read_json(folder + "/verdicts.json")) text += verdict_markdown(verdict);
+    text += claims_markdown(read_json(folder + "/verdicts.json"));
     TextTable experiments{.header = {"experiment", "what it shows", "scale", "tables (rows)"}, .rows = {}};
     for (const std::string& name : names) experiments.rows.push_back(experiment_line(read_json(folder + "/" + name + ".json")));
     text += "## Experiments\n\n" + markdown(experiments);

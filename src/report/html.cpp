@@ -16,6 +16,7 @@ namespace {
 
 Json read_run_json(const std::string& folder, const std::string& name) {
   const std::string path = folder + "/" + name;
+  if (!folder_exists(folder)) input_error("{}: there is no such folder", folder);
   if (!file_exists(path)) input_error("{}: {} is missing; only a complete run can be reported", folder, name);
   return read_json(path);
 }
@@ -42,15 +43,17 @@ Json read_samples(const std::string& folder, const Json& results) {
   const std::string path = folder + "/samples.csv";
   if (!file_exists(path))
     input_error("{}: samples.csv is missing; only a complete run of `holdfast audit` can be reported", folder);
-  const CsvTable table = read_csv(path);
+  const CsvTable table = read_csv(path, {.trim = false});
   const auto index = row_index(results);
-  const std::size_t value = table.column("value", path), epsilon = table.column("epsilon", path),
-                    swap = table.column("first_swap", path);
+  const std::size_t value = table.column("value", path), swap = table.column("first_swap", path);
+  std::vector<std::size_t> names;
+  for (const char* name : {"dataset", "model", "explainer", "attack", "metric", "epsilon"})
+    names.push_back(table.column(name, path));
   Json samples(results.at("rows").size(), {{"value", Json::array()}, {"first_swap", Json::array()}});
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const std::vector<std::string>& line = table.rows[i];
-    std::vector<std::string> key(line.begin(), line.begin() + 5);
-    key.push_back(line[epsilon]);
+    std::vector<std::string> key;
+    for (const std::size_t name : names) key.push_back(line[name]);
     const auto row = index.find(key);
     if (row == index.end()) input_error("{}:{}: no row of results.json has this model, attack and metric", path, table.lines[i]);
     Json& entry = samples[row->second];

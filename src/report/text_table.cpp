@@ -298,7 +298,10 @@ int counted_top(const std::string& metric) {
 std::string verdict_sentence(const Json& row) {
   const std::string metric = row.at("metric");
   const int k = counted_top(metric);
-  const auto times = [&](const char* key) { return fixed(k * row.at(key).get<double>(), 1); };
+  const auto times = [&](const char* key) {
+    const double count = k * row.at(key).get<double>();
+    return fixed(count, std::abs(count - std::round(count)) < 1e-9 ? 0 : 1);
+  };
   const bool between = row.value("between", Json()).is_number();
   const std::string under =
       fmt::format("under {} ({}, {} <= {:g})", row.at("attack").get<std::string>(), row.at("explainer").get<std::string>(),
@@ -327,8 +330,8 @@ std::string verdict_lines(const Json& rows) {
     const auto found = std::find_if(worst.begin(), worst.end(), [&](const auto& entry) { return entry.first == key; });
     if (found == worst.end()) {
       worst.emplace_back(key, &row);
-    } else if (is_worse(row, *found->second)) {
-      found->second = &row;
+    } else if (row.at("mean").is_number() && !is_worse(*found->second, row)) {
+      found->second = &row;  // of equals the last, with the largest epsilon
     }
   }
   std::string text;
@@ -336,9 +339,22 @@ std::string verdict_lines(const Json& rows) {
   return text.empty() ? text : "\n" + text;
 }
 
-std::string ensembles(const Json& results) {
-  const std::string table = components_table(results.at("rows"));
-  return table.empty() ? "" : "\n" + table;
+// On a terminal only whether the ensembles are at their end.
+std::string ensembles(const Json& results, std::size_t width) {
+  if (width == 0) {
+    const std::string table = components_table(results.at("rows"));
+    return table.empty() ? "" : "\n" + table;
+  }
+  std::int64_t all = 0, open = 0;
+  for (const Json& row : results.at("rows")) {
+    if (!has_components(row) || !row.at("converged").is_boolean()) continue;
+    ++all;
+    open += row.at("converged").get<bool>() ? 0 : 1;
+  }
+  if (all == 0) return "";
+  return open == 0
+             ? fmt::format("\nthe attack converged in {}; --wide shows who found what\n", all == 1 ? "its row" : "all its rows")
+             : fmt::format("\nmore effort will find more in {} of {}; --wide shows who found what\n", open, counted(all, "row"));
 }
 
 }  // namespace
@@ -391,7 +407,7 @@ std::string components_table(const Json& all) {
 
 std::string results_table(const Json& results, std::size_t width) {
   std::string text = rows_table(results.at("rows"), width);
-  text += ensembles(results);
+  text += ensembles(results, width);
   const std::vector<std::string> warnings = row_warnings(results);
   if (!warnings.empty()) text += fmt::format("\nwarning: {}\n", fmt::join(warnings, "\nwarning: "));
   text += measures_table(results) + comparisons_table(results, width) + verdict_lines(results.at("rows"));

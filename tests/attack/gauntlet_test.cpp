@@ -65,6 +65,18 @@ TEST(Gauntlet, SaysWhoFoundWhatAndWhatItCost) {
   EXPECT_EQ(charged, spent + static_cast<std::int64_t>(result.samples.size()));
 }
 
+TEST(ExpectedEvaluations, AreAboutWhatIsSpentWhereNothingBreaks) {
+  AttackCase test = table_case(/*epsilon=*/1e-9);
+  test.explainer = "input_x_gradient";
+  for (const std::string call : {"er(steps=20)", "random(samples=30)", "random_sign(steps=15)", "top_t(steps=10)"}) {
+    const AttackTask task = test.task();
+    const double expected = attacks().make(call)->expected_evaluations(task.explainer, *task.samples.schema);
+    double spent = 0;
+    for (const SampleOutcome& sample : test.run(call).samples) spent += static_cast<double>(sample.evaluations) / 40;
+    EXPECT_NEAR(spent / expected, 1, 0.1) << call << ": " << expected << " expected, " << spent << " spent";
+  }
+}
+
 TEST(Gauntlet, FindsTheMinimumOfASmallNetworkAndLeavesItThere) {
   AttackCase test = table_case(0.3);
   const AttackResult exact = test.run("exact"), found = test.run("gauntlet(effort=light)");

@@ -103,10 +103,14 @@ TEST(ResultsTable, SaysWhoWonAndWhatRandomPointsBeat) {
   EXPECT_THAT(table, ::testing::HasSubstr("warning: er on m, cosine: random(samples=9) harms more"));
   EXPECT_THAT(table, ::testing::HasSubstr("warning: er on m, cosine: no gradient to follow in 3 samples (2 not finite)"));
   EXPECT_THAT(table, ::testing::Not(::testing::HasSubstr("warning: gauntlet")));
+  EXPECT_THAT(results_table(results, 100),
+              ::testing::AllOf(::testing::HasSubstr("more effort will find more in 1 of 1 row; --wide shows who found what\n"),
+                               ::testing::Not(::testing::HasSubstr("component"))));
   results["rows"][0]["explainer"] = "other";
   EXPECT_THAT(results_table(results), ::testing::HasSubstr("warning: er on m, e, cosine: random(samples=9) harms more"));
   results["rows"][0]["converged"] = true;
   EXPECT_THAT(results_table(results), ::testing::HasSubstr("in the last fifth of the work: converged\n"));
+  EXPECT_THAT(results_table(results, 100), ::testing::HasSubstr("the attack converged in its row; --wide"));
   results["rows"][0]["late_gain"] = nullptr;
   results["rows"][0]["converged"] = nullptr;
   EXPECT_THAT(results_table(results), ::testing::Not(::testing::HasSubstr("last fifth")));

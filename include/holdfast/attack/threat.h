@@ -52,8 +52,7 @@ void for_each_option(const Visit& visit) {
   visit("sides", &Threat::sides, "Pairs: which side may be perturbed: both, first or second");
   visit("negative_weights", &Threat::negative_weights, "Graphs: edges may become negative in samples without negative ones");
   visit("tolerance", &Threat::tolerance, "How far the predicted class's probability may move; default: as far as it likes");
-  visit("switches", &Threat::switches,
-        "Tables: so many categories may take another level, the other one-hot columns stay, and the ball is for numbers alone");
+  visit("switches", &Threat::switches, "Tables: so many categories may take another level; epsilon is then for the numbers only");
 }
 
 // Reads an option's text as it is written behind a flag. `where` begins the message of a mistake: "--epsilon".

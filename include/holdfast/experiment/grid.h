@@ -77,6 +77,14 @@ Json to_json(const RandomPoints& random);  // {"attack", "samples", "mean", "low
 // do; where a sample is large or an explanation takes many passes, as many as cost a tenth of what the attack did, 10 at least.
 std::optional<std::string> random_points_call(const Cell& cell, const CellResult& found);
 
+// Evaluations that a sample of a cell takes, about: for progress.
+struct ExpectedWork {
+  double attack = 0, random = 0;
+  double both() const { return attack + random; }
+  double attack_share() const { return attack / both(); }
+};
+ExpectedWork expected_work(const Cell& cell);
+
 // A lower bound of a cell's metric at every allowed point, one value a sample; how it is found: certify.h.
 struct Certificate {
   std::string name;  // the call of the measure or attack that proved it
@@ -123,7 +131,8 @@ class Grid {
   MapComparison compare(const Row& row, const Metric& metric);
 
  private:
-  std::optional<RandomPoints> random_points(const Cell& cell, const CellResult& result, const std::string& store);
+  std::optional<RandomPoints> random_points(const Cell& cell, const CellResult& result, const std::string& store,
+                                            Progress* progress);
 
   Options options_;
   std::size_t done_ = 0;

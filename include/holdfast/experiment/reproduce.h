@@ -7,6 +7,7 @@
 // same bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -22,6 +23,7 @@
 
 #include "holdfast/core/json.h"
 #include "holdfast/core/judgement.h"
+#include "holdfast/core/progress.h"
 #include "holdfast/core/registry.h"
 #include "holdfast/core/stages.h"
 #include "holdfast/data/dataset.h"
@@ -130,6 +132,7 @@ template <class Result>
 struct Job {
   std::string key;
   std::function<Result()> compute;
+  WorkPiece work = {};  // for progress
 };
 
 // The samples of a figure's panel; maps in the layout's shape.
@@ -174,7 +177,7 @@ class ExperimentContext {
   template <class Result>
   std::vector<Result> compute(const std::string& label, const std::vector<Job<Result>>& jobs) {
     std::vector<Job<Json>> kept;
-    for (const Job<Result>& job : jobs) kept.push_back({job.key, [&job] { return Json(job.compute()); }});
+    for (const Job<Result>& job : jobs) kept.push_back({job.key, [&job] { return Json(job.compute()); }, job.work});
     std::vector<Result> results;
     for (const Json& json : compute_kept(label, kept)) results.push_back(json.get<Result>());
     return results;
@@ -186,6 +189,10 @@ class ExperimentContext {
   // What a reader of the result must know; the same note once.
   void note(const std::string& text);
   const std::vector<std::string>& notes() const { return notes_; }
+  // Whether the files of a dataset that was asked for are not there.
+  bool lacks_data() const {
+    return std::ranges::any_of(datasets_, [](const auto& entry) { return entry.second == nullptr; });
+  }
   // For the manifest: datasets used; networks trained and kept from before, cells computed and kept; and, whenever and wherever
   // they were made, the work behind them: "work": [{"on": "AMD EPYC, torch 2.13.0, cpu", "networks", "cells", "seconds"}].
   Json facts() const;

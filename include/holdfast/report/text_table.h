@@ -43,7 +43,7 @@ std::string components_table(const Json& rows);
 std::vector<std::string> row_warnings(const Json& results);
 
 // results.json as the tables that `audit` prints: values with interval and levels, top sets; measures; models
-// compared; then a sentence for each model, and the gates. Width 0: every column.
+// compared; then a sentence for each model, and the gates. Width 0: every column, and who found what in ensembles.
 std::string results_table(const Json& results, std::size_t width = 0);
 
 }  // namespace holdfast::report

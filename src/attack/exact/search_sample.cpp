@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "holdfast/attack/verify.h"
+#include "holdfast/core/progress.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/logit_cotangent.h"
 #include "read_chain.h"
@@ -142,6 +143,7 @@ void search_sample(const AttackTask& task, const Chain& chain, const CellLimits&
   const CellProblem problem = problem_of(task, chain, clean, sample, ledger.predicted(sample));
   const CellAnswer answer = search_cells(chain, problem, limits, judge, ledger.best_value(sample));
   ledger.note_proof(sample, answer.proven, answer.nodes);
+  TileWork::report(static_cast<double>(answer.nodes));
 }
 
 }  // namespace holdfast::attack::exact

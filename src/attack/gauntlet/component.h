@@ -17,6 +17,8 @@ class Component {
   // Whether it can do anything for the task.
   virtual bool fits(const AttackState& state) const = 0;
   virtual void run(AttackState& state) = 0;
+  // Evaluations of a sample that it will take, about: for progress.
+  virtual double expected_evaluations(const AttackState&) const { return 0; }
 };
 
 std::unique_ptr<Component> make_random();

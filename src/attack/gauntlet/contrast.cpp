@@ -34,6 +34,10 @@ class Contrast final : public Component {
     const auto descent = contrast_descent(state, {.at = Aim::At::kTop}, owners);
     state.walk_down(*descent, owners, {.number = kNumber + rounds, .steps = kLongSteps / 2, .from = 3, .to = 60});
   }
+  double expected_evaluations(const AttackState& state) const override {
+    const std::int64_t steps = state.small ? state.scaled(kRounds) * kWalks * kSteps : state.scaled(kLongRounds) * kLongSteps;
+    return static_cast<double>(steps) * state.step_cost();
+  }
 
  private:
   static constexpr std::int64_t kRounds = 2, kWalks = 20, kSteps = 40, kLongRounds = 3, kLongSteps = 120, kNumber = 300;

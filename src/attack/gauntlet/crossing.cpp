@@ -64,6 +64,9 @@ class Crossing final : public Component {
           units);
     }
   }
+  double expected_evaluations(const AttackState& state) const override {
+    return static_cast<double>(state.scaled(kRounds) * count(state)) * (1 + state.explanation_cost());
+  }
 
  private:
   static constexpr std::int64_t kMostUnits = 256, kRounds = 24, kTabu = 6, kRowsAtOnce = 32768;

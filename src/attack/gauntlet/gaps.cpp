@@ -43,6 +43,9 @@ class Gaps final : public Component {
       state.walk_down(descent, owners, {.number = i, .steps = kSteps, .from = 2, .to = 32, .start = start});
     }
   }
+  double expected_evaluations(const AttackState& state) const override {
+    return static_cast<double>(state.scaled(kRounds) * kWalks * kSteps) * state.step_cost();
+  }
 
  private:
   static constexpr std::int64_t kRounds = 6, kWalks = 20, kSteps = 40;

@@ -24,6 +24,11 @@ class Levels final : public Component {
       if (values(state) == before) return;
     }
   }
+  double expected_evaluations(const AttackState& state) const override {
+    std::size_t levels = 0;
+    for (const std::vector<std::int64_t>& columns : state.task.threat.switches->groups) levels += columns.size();
+    return 3 * static_cast<double>(levels) * state.explanation_cost();
+  }
 
  private:
   static std::vector<double> values(const AttackState& state) {

@@ -64,6 +64,9 @@ class Order final : public Component {
                        .to = state.small ? 32.0 : 60.0});
     }
   }
+  double expected_evaluations(const AttackState& state) const override {
+    return static_cast<double>(3 * (state.small ? state.scaled(kWalks) * kSteps : state.scaled(kLongSteps))) * state.step_cost();
+  }
 
  private:
   static constexpr std::int64_t kWalks = 20, kSteps = 40, kLongSteps = 60, kNumber = 200;

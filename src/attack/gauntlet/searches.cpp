@@ -46,18 +46,25 @@ class RandomPoints final : public Component {
   bool fits(const AttackState&) const override { return true; }
 
   void run(AttackState& state) override {
-    const std::int64_t points = !state.blind ? state.scaled(state.small ? kSmall : kLarge)
-                                             : std::llround(kShare * static_cast<double>(state.searched_points()));
-    for (std::int64_t i = 0; i < points; ++i) {
+    for (std::int64_t i = 0; i < points(state); ++i) {
       const Ledger::Owners owners = state.rows();
       if (owners.empty()) return;
       state.judge(draw(state, owners, i), owners);
     }
   }
 
+  double expected_evaluations(const AttackState& state) const override {
+    return static_cast<double>(points(state)) * state.explanation_cost();
+  }
+
  private:
   static constexpr std::int64_t kSmall = 200, kLarge = 20;
   static constexpr double kShare = 0.3;
+
+  static std::int64_t points(const AttackState& state) {
+    return !state.blind ? state.scaled(state.small ? kSmall : kLarge)
+                        : std::llround(kShare * static_cast<double>(state.searched_points()));
+  }
 
   static at::Tensor draw(const AttackState& state, const Ledger::Owners& owners, std::int64_t number) {
     const at::Tensor clean = AttackState::rows_of(state.task.samples.inputs, owners),
@@ -87,6 +94,10 @@ class Evolution final : public Component {
     }
   }
 
+  double expected_evaluations(const AttackState& state) const override {
+    return static_cast<double>(state.scaled(kGenerations) * kChildren) * state.explanation_cost();
+  }
+
  private:
   static constexpr std::int64_t kGenerations = 20, kChildren = 25;
   static constexpr double kWidest = 0.3, kNarrowest = 0.01;
@@ -114,6 +125,10 @@ class Drift final : public Component {
     const std::int64_t rounds = std::clamp<std::int64_t>(points / kRound, 1, kMostRounds);
     const std::int64_t generations = std::max<std::int64_t>(1, points / (kChildren * rounds));
     for (std::int64_t round = 0; round < rounds; ++round) wander(state, round, generations);
+  }
+
+  double expected_evaluations(const AttackState& state) const override {
+    return kShare * static_cast<double>(state.searched_points()) * state.explanation_cost();
   }
 
  private:
@@ -166,9 +181,7 @@ class Square final : public Component {
   }
 
   void run(AttackState& state) override {
-    // This polishes what walks found; where they are blind, it is the attack.
-    const std::int64_t tries =
-        !state.blind ? state.scaled(kPolish) : std::llround(kShare * static_cast<double>(state.searched_points()));
+    const std::int64_t tries = this->tries(state);
     SearchPoints search(state);
     for (std::int64_t i = 0; i < tries; ++i) {
       const Ledger::Owners owners = state.rows();
@@ -180,7 +193,16 @@ class Square final : public Component {
     }
   }
 
+  double expected_evaluations(const AttackState& state) const override {
+    return static_cast<double>(tries(state)) * state.explanation_cost();
+  }
+
  private:
+  // This polishes what walks found; where they are blind, it is the attack.
+  static std::int64_t tries(const AttackState& state) {
+    return !state.blind ? state.scaled(kPolish) : std::llround(kShare * static_cast<double>(state.searched_points()));
+  }
+
   // Walks end far from the worst point on networks trained to be robust: there this finds what counts.
   static constexpr std::int64_t kPolish = 900;
   static constexpr double kShare = 0.7, kSearched = 0.5, kPolished = 0.1, kLeast = 0.01;

@@ -123,6 +123,10 @@ std::int64_t AttackState::scaled(std::int64_t standard) const {
   return std::max<std::int64_t>(1, std::llround(effort * static_cast<double>(standard)));
 }
 
+double AttackState::explanation_cost() const {
+  return static_cast<double>(task.explainer.evaluations(*task.samples.schema));
+}
+
 std::int64_t AttackState::searched_points() const {
   const std::int64_t passes = task.explainer.evaluations(*task.samples.schema);
   return scaled(small ? std::max(kSmallPasses / passes, kSmallFewest)

@@ -40,6 +40,9 @@ class AttackState {
   Ledger::Owners rows(std::int64_t times = 1) const;
   // How often something is done that is done `standard` times at standard effort; at least once.
   std::int64_t scaled(std::int64_t standard) const;
+  // Evaluations of one explanation, and of one step of a walk.
+  double explanation_cost() const;
+  double step_cost() const { return (has_surrogate() ? 4 : 3) * explanation_cost(); }
   // Points that searches judge where walks are blind: together they cost what walks do.
   std::int64_t searched_points() const;
   // Rows of a tensor [B, ...].

@@ -72,6 +72,10 @@ class Threshold final : public Component {
       state.walk_down(descent, owners, plan(state, number++));
     }
   }
+  double expected_evaluations(const AttackState& state) const override {
+    const std::int64_t steps = state.small ? 3 * state.scaled(kWalks) * kSteps : state.scaled(kLongWalks) * kLongSteps;
+    return static_cast<double>(steps) * state.step_cost();
+  }
 
  private:
   static constexpr std::int64_t kWalks = 10, kSteps = 40, kLongWalks = 3, kLongSteps = 60, kNumber = 100;

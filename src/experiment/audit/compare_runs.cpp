@@ -34,10 +34,11 @@ class FinishedRun {
   std::string name() const { return results_.value("title", folder_); }
   const std::string& folder() const { return folder_; }
 
-  std::set<std::string> models() const {
-    std::set<std::string> names;
-    for (const Json& model : results_.at("models")) names.insert(model.at("name").get<std::string>());
-    return names;
+  // The names of its datasets or models: "dataset", "name".
+  std::set<std::string> names(const char* key) const {
+    std::set<std::string> all;
+    for (const Json& model : results_.at("models")) all.insert(model.at(key).get<std::string>());
+    return all;
   }
 
   // The values of a row by sample; nothing where there is none.
@@ -106,15 +107,20 @@ struct RowPairing {
 };
 
 // Rows of a list of results.json that the first run has too, on the samples that both have.
-std::size_t pair_rows(const FinishedRun& first, const FinishedRun& run, std::size_t number, const char* list,
+std::size_t pair_rows(const FinishedRun& first, const FinishedRun& run, std::size_t number, const char* list, std::uint64_t seed,
                       std::vector<RowPairing>& pairings) {
-  const std::set<std::string> first_models = first.models(), models = run.models();
+  // The only dataset and the only model may be called differently.
+  const auto counterpart = [&](const char* key, const std::string& name) {
+    const std::set<std::string> theirs = first.names(key);
+    return theirs.size() == 1 && run.names(key).size() == 1 ? *theirs.begin() : name;
+  };
   const Json rows = run.results().value(list, Json::array());
   std::size_t unmatched = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const RowKey key = key_of(rows[i]);
     RowKey other = key;
-    if (first_models.size() == 1 && models.size() == 1) other[1] = *first_models.begin();
+    other[0] = counterpart("dataset", key[0]);
+    other[1] = counterpart("name", key[1]);
     const auto *mine = run.values(key), *theirs = first.values(other);
     std::vector<double> now, before;
     if (mine != nullptr && theirs != nullptr) {
@@ -132,7 +138,7 @@ std::size_t pair_rows(const FinishedRun& first, const FinishedRun& run, std::siz
     Json names = names_of(rows[i]);
     names["run"] = number;
     names[list == std::string("rows") ? "row" : "measured"] = i;
-    pairings.push_back({std::move(names), measure::compare_paired(now, before, run.manifest().value("seed", std::uint64_t{0}))});
+    pairings.push_back({std::move(names), measure::compare_paired(now, before, seed)});
   }
   return unmatched;
 }
@@ -176,7 +182,7 @@ Json differing_settings(const std::vector<FinishedRun>& runs) {
 
 }  // namespace
 
-Json compare_runs(const std::vector<std::string>& folders) {
+Json compare_runs(const std::vector<std::string>& folders, std::optional<std::uint64_t> seed) {
   std::vector<FinishedRun> runs;
   for (const std::string& folder : folders) runs.emplace_back(folder);
   std::vector<RowPairing> pairings;
@@ -185,7 +191,8 @@ Json compare_runs(const std::vector<std::string>& folders) {
     names.push_back(runs[i].name());
     std::size_t missing = 0;
     if (i > 0) {
-      missing = pair_rows(runs[0], runs[i], i, "rows", pairings) + pair_rows(runs[0], runs[i], i, "measures", pairings);
+      const std::uint64_t own = seed.value_or(runs[i].manifest().value("seed", std::uint64_t{0}));
+      missing = pair_rows(runs[0], runs[i], i, "rows", own, pairings) + pair_rows(runs[0], runs[i], i, "measures", own, pairings);
     }
     unmatched.push_back(missing == 0 ? ""
                                      : fmt::format("{} of this run have no counterpart in the first.",
