@@ -63,8 +63,10 @@ std::string position_of(std::int64_t index, at::IntArrayRef shape) {
 void check_finite(const at::Tensor& values, const at::Tensor& original, const std::string& path, const char* what) {
   for_each_part(values, [&](std::int64_t begin, const at::Tensor& part) {
     if (all_finite(part)) return;
-    const std::int64_t within = at::isfinite(part).logical_not().flatten().nonzero()[0].item<std::int64_t>();
-    const std::int64_t index = begin * part[0].numel() + within;
+    std::int64_t row = 0;  // one row at a time: isfinite() takes more memory than what it looks at
+    while (all_finite(part[row])) ++row;
+    const std::int64_t within = at::isfinite(part[row]).logical_not().flatten().nonzero()[0].item<std::int64_t>();
+    const std::int64_t index = (begin + row) * part[0].numel() + within;
     const double value = original.flatten()[index].item<double>();
     const std::string position = position_of(index, values.sizes());
     if (std::isfinite(value)) input_error("{}: element {} is {}, too large for float32", path, position, value);
@@ -238,8 +240,10 @@ bool all_finite(const at::Tensor& tensor) {
   if (tensor.dim() == 0 || tensor.numel() == 0) return at::isfinite(tensor).all().item<bool>();
   bool finite = true;
   for_each_part(tensor, [&](std::int64_t, const at::Tensor& part) {
-    // One pass, and the usual answer: a finite sum has finite terms only.
-    finite = finite && (std::isfinite(part.sum().item<double>()) || at::isfinite(part).all().item<bool>());
+    // One pass, and the usual answer: a finite sum has finite terms only. Else the extremes say it, which take no memory.
+    if (!finite || std::isfinite(part.sum().item<double>())) return;
+    const auto [low, high] = at::aminmax(part);
+    finite = std::isfinite(low.item<double>()) && std::isfinite(high.item<double>());
   });
   return finite;
 }

@@ -68,7 +68,7 @@ TEST_F(TensorMemory, LargeArraysAreMappedAndEqualWhatIsRead) {
   bad[3][7] = std::numeric_limits<float>::quiet_NaN();
   write_tensor(folder / "bad.npy", bad);
   set_scratch_folder(folder.path());
-  limit_tensor_memory(tensor_memory() + (16 << 20));  // the array has 20 MiB
+  limit_tensor_memory(tensor_memory() + (12 << 20));  // the array has 20 MiB
   const at::Tensor read = read_inputs(folder / "x.npy");
   EXPECT_ERROR(read_inputs(folder / "bad.npy"), kInput, "element [3, 7] is nan; inputs must be finite");
   set_memory_limit(kNoMemoryLimit);

@@ -491,7 +491,7 @@ DATASETS = {
 }
 # German Credit and Pima Diabetes come with a package that is rarely installed; the others are the user's own files.
 NOT_COVERED = {("datasets", name) for name in ("german_credit", "diabetes", "image_folder", "csv", "idx")}
-# It needs categories, which breast_cancer has not; tests/train has it.
+# They need categories, which breast_cancer has not; tests/train has them.
 NOT_COVERED |= {("recipes", "gauged_linear"), ("recipes", "own_top")}
 
 
