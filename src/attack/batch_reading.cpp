@@ -10,9 +10,6 @@
 namespace holdfast::attack {
 namespace {
 
-// Rounding of float32 logits, relative to their size: what another batch size or precision may change.
-constexpr double kLogitRounding = 1e-5;
-
 // The predicted class of a row, and whether its margin over the runner-up is large enough.
 template <class Number>
 std::pair<std::int64_t, bool> predict(const Number* logits, std::int64_t classes) {

@@ -11,6 +11,9 @@
 
 namespace holdfast::attack {
 
+// Rounding of float32 logits, relative to their size: what another batch size or precision may change.
+inline constexpr double kLogitRounding = 1e-5;
+
 class BatchReading {
  public:
   // `with_probabilities`: also the probability of the predicted class, for threat models with a tolerance.

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <utility>
 
+#include "batch_step.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/finite.h"
@@ -25,9 +27,19 @@ ExplainTask explain_at(const AttackTask& task, const at::Tensor& inputs) {
   return {.model = task.model, .samples = task.samples.moved_to(inputs), .seed = task.seed};
 }
 
+namespace {
+
+std::unique_ptr<BatchJudge> judge_for(const AttackTask& task, const Explanation& clean) {
+  const bool batches = task.backend == Backend::kBatch || (task.backend == Backend::kAuto && !task.samples.inputs.is_cpu());
+  return batches && projects_in_batches(task.threat) ? BatchJudge::make(task, clean) : nullptr;
+}
+
+}  // namespace
+
 Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
     : task_(task),
       select_(select),
+      batch_judge_(judge_for(task, clean)),
       higher_is_more_alike_(task.metric.direction() == Direction::kHigherIsMoreAlike),
       has_top_(task.metric.top_count().has_value()),
       perfect_(task.metric.perfect()),
@@ -37,7 +49,7 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
       work_(outcomes_.size()),
       batch_(task.map_schema(), task.threat.tolerance.has_value()),
       batched_(dynamic_cast<const BatchMetric*>(&task.metric)),
-      perturbed_(on_cpu(task.samples.inputs).clone()),
+      perturbed_((batch_judge_ ? task.samples.inputs.detach() : on_cpu(task.samples.inputs)).clone()),
       running_(task.samples.count()) {
   check_finite(clean, task.samples.ids, task.model, task.explainer);
   batch_.read(clean);
@@ -202,19 +214,49 @@ void Ledger::judge_rows(const at::Tensor& iterates, const Explanation& explanati
   batch_.read(explanation);
   values_.resize(owners.size());
   compare_rows(owners);
-  for (std::size_t row = 0; row < owners.size(); ++row) values_[row] = judge(static_cast<std::int64_t>(row), owners[row]);
+  for (std::size_t row = 0; row < owners.size(); ++row) values_[row] = judge(static_cast<std::int64_t>(row), owners[row], read_row(static_cast<std::int64_t>(row), owners[row]));
   copy_taken(iterates);
 }
 
-void Ledger::record_again(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners) {
+void Ledger::record_judged(const at::Tensor& iterates, const JudgedRows& judged, const Owners& owners) {
+  HOLDFAST_CHECK(iterates.size(0) == static_cast<std::int64_t>(owners.size()) && judged.values.size() == owners.size());
+  ++iteration_;
+  taken_rows_.clear();
+  taken_samples_.clear();
+  for (std::size_t row = 0; row < owners.size(); ++row) {
+    const int flags = static_cast<int>(judged.flags[row]);
+    (void)judge(static_cast<std::int64_t>(row), owners[row],
+                {.same_class = (flags & kSameClass) != 0,
+                 .preserved = (flags & kCertain) != 0,
+                 .finite = (flags & kFinite) != 0,
+                 .value = judged.values[row],
+                 .same_top = (flags & kSameTop) != 0});
+  }
+  copy_taken(iterates);
+  if (task_.trace) trace();
+  history_.add(work_, outcomes_);
+}
+
+void Ledger::take_back_iteration() {
   --iteration_;
   for (SampleOutcome& outcome : outcomes_) {
     if (!task_.trace) break;
     outcome.trace.pop_back();
     outcome.trace_evaluations.pop_back();
   }
+}
+
+void Ledger::record_again(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners) {
+  take_back_iteration();
   mending_ = true;
   record(iterates, explanation, owners);
+  mending_ = false;
+}
+
+void Ledger::record_judged_again(const at::Tensor& iterates, const JudgedRows& judged, const Owners& owners) {
+  take_back_iteration();
+  mending_ = true;
+  record_judged(iterates, judged, owners);
   mending_ = false;
 }
 
@@ -229,6 +271,21 @@ void Ledger::trace() {
 // Row by row: few are taken, and an indexed copy costs more than they do.
 void Ledger::copy_taken(const at::Tensor& iterates) {
   if (taken_rows_.empty()) return;
+  if (!perturbed_.is_cpu()) {
+    const auto index = [&](const std::vector<std::int64_t>& rows) {
+      return at::tensor(at::ArrayRef<std::int64_t>(rows), at::kLong).to(perturbed_.device());
+    };
+    // Of several rows of one sample the last is the worst.
+    std::vector<std::int64_t> rows, samples;
+    std::vector<char> seen(samples_.size());
+    for (std::size_t i = taken_rows_.size(); i-- > 0;) {
+      if (std::exchange(seen[static_cast<std::size_t>(taken_samples_[i])], 1)) continue;
+      rows.push_back(taken_rows_[i]);
+      samples.push_back(taken_samples_[i]);
+    }
+    perturbed_.index_copy_(0, index(samples), iterates.detach().index_select(0, index(rows)).to(perturbed_.options()));
+    return;
+  }
   const at::Tensor from = on_cpu(iterates);
   const std::size_t bytes = static_cast<std::size_t>(from.numel() / from.size(0)) * from.element_size();
   for (std::size_t i = 0; i < taken_rows_.size(); ++i) {
@@ -237,24 +294,41 @@ void Ledger::copy_taken(const at::Tensor& iterates) {
   }
 }
 
-double Ledger::judge(std::int64_t row, std::int64_t position) {
+Ledger::Reading Ledger::read_row(std::int64_t row, std::int64_t position) const {
+  const Sample& sample = samples_[static_cast<std::size_t>(position)];
+  Reading reading;
+  if (done(position)) return reading;
+  reading.same_class = batch_.predicted(row) == sample.predicted;
+  reading.preserved = reading.same_class && batch_.is_certain(row) && within_tolerance(row, sample);
+  if (!reading.preserved) return reading;
+  const auto map = batch_.map(row);
+  reading.finite = map.has_value();
+  if (!map) return reading;
+  reading.value = value_of(row, position, *map);
+  if (has_top_ && outcomes_[static_cast<std::size_t>(position)].first_swap < 0)
+    reading.same_top = sample.top ? sample.top->holds(map->values) : reading.value == perfect_;
+  return reading;
+}
+
+double Ledger::judge(std::int64_t row, std::int64_t position, const Reading& reading) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   if (done(position)) return kNone;
-  const Sample& sample = samples_[static_cast<std::size_t>(position)];
   SampleOutcome& outcome = outcomes_[static_cast<std::size_t>(position)];
-  if (batch_.predicted(row) != sample.predicted) {
+  if (!reading.same_class) {
     if (!mending_) ++outcome.label_flips;
     if (select_ == Select::kLast) stop(position);
     return kNone;
   }
-  if (!batch_.is_certain(row) || !within_tolerance(row, sample)) return kNone;
-  const auto map = batch_.map(row);
-  if (!map) {
+  if (!reading.preserved) return kNone;
+  if (!reading.finite) {
     ++outcome.non_finite;
     return kNone;
   }
-  const double value = value_of(row, position, *map);
-  if (has_top_ && outcome.first_swap < 0 && !starting_) note_swap(position, value, *map);
+  const double value = reading.value;
+  if (has_top_ && outcome.first_swap < 0 && !starting_ && !reading.same_top) {
+    outcome.first_swap = iteration_;
+    samples_[static_cast<std::size_t>(position)].top.reset();
+  }
   if (std::isnan(value)) return kNone;
   if (select_ == Select::kLast || std::isnan(outcome.value) || is_worse(value, outcome.value)) take(position, row, value);
   if (select_ == Select::kWorst && !is_worse(floor_, value)) stop(position);
@@ -266,14 +340,6 @@ bool Ledger::within_tolerance(std::int64_t row, const Sample& sample) const {
   if (!task_.threat.tolerance) return true;
   const BatchReading::Probability here = batch_.probability(row);
   return std::abs(here.value - sample.probability.value) + here.rounding + sample.probability.rounding <= *task_.threat.tolerance;
-}
-
-void Ledger::note_swap(std::int64_t sample, double value, const MapView& map) {
-  std::optional<TopSet>& top = samples_[static_cast<std::size_t>(sample)].top;
-  const bool same = top ? top->holds(map.values) : value == perfect_;
-  if (same) return;
-  outcomes_[static_cast<std::size_t>(sample)].first_swap = iteration_;
-  top.reset();
 }
 
 void Ledger::take(std::int64_t sample, std::int64_t row, double value) {

@@ -27,6 +27,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "accounts.h"
+#include "batch_judge.h"
 #include "batch_reading.h"
 #include "holdfast/attack/attack.h"
 #include "holdfast/metric/batch_metric.h"
@@ -48,6 +49,9 @@ class Ledger {
   // Starts to keep how values fall with the work, for late_gain.
   void keep_history();
 
+  // Set where rows are judged on the device.
+  const BatchJudge* batch_judge() const { return batch_judge_.get(); }
+
   bool finished() const { return running_ == 0; }
   Select select() const { return select_; }
   // Adds to the evaluations of every sample that is not done.
@@ -61,6 +65,9 @@ class Ledger {
   using Owners = std::vector<std::int64_t>;
   void charge(std::int64_t evaluations, const Owners& owners);  // for every row whose sample is not done
   void record(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
+  // The same for rows that were judged on the device (batch_judge.h); values() are not kept.
+  void record_judged(const at::Tensor& iterates, const JudgedRows& judged, const Owners& owners);
+  void record_judged_again(const at::Tensor& iterates, const JudgedRows& judged, const Owners& owners);
   // More rows of the iteration that was recorded last: iterates that were mended. Their flips have been counted.
   void record_again(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
   // Begins an iteration whose rows come in several parts, and takes a part of it. Traces have no entry for it.
@@ -109,12 +116,19 @@ class Ledger {
 
   void compare_rows(const Owners& owners, bool done_too = false);
   double value_of(std::int64_t row, std::int64_t sample, const MapView& map) const;
+  // What is known of a row. What comes after a "no" is not read.
+  struct Reading {
+    bool same_class = false, preserved = false, finite = false;
+    double value = 0;
+    bool same_top = true;
+  };
+  Reading read_row(std::int64_t row, std::int64_t sample) const;
   // The metric at a row, NaN unless it is preserved.
-  double judge(std::int64_t row, std::int64_t sample);
+  double judge(std::int64_t row, std::int64_t sample, const Reading& reading);
   bool within_tolerance(std::int64_t row, const Sample& sample) const;
-  void note_swap(std::int64_t sample, double value, const MapView& map);
   void take(std::int64_t sample, std::int64_t row, double value);
   void trace();
+  void take_back_iteration();
   void count(std::span<const char> rows, const Owners& owners, std::int64_t SampleOutcome::*counter);
   void copy_taken(const at::Tensor& iterates);
   bool is_worse(double value, double than) const;
@@ -124,6 +138,7 @@ class Ledger {
 
   const AttackTask& task_;
   const Select select_;
+  const std::unique_ptr<BatchJudge> batch_judge_;
   // The metric is asked these once: rows are judged by the million.
   const bool higher_is_more_alike_, has_top_;
   const double perfect_, floor_;
@@ -139,7 +154,7 @@ class Ledger {
   // Of a metric that compares many pairs at once: the clean maps, sample after sample, and what it says of the rows at hand.
   const BatchMetric* batched_;
   std::vector<double> clean_maps_, row_values_;
-  at::Tensor perturbed_;  // on the CPU
+  at::Tensor perturbed_;  // on the CPU by rows, on the task's device in batches
   bool starting_ = false, mending_ = false;
   std::int64_t iteration_ = 0;
   std::int64_t running_ = 0;

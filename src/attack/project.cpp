@@ -1,6 +1,7 @@
 // What a threat model does to batches of points.
 #include <algorithm>
 
+#include "batch_step.h"
 #include "holdfast/attack/threat.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
@@ -42,6 +43,7 @@ bool ThreatModel::can_move() const {
 }
 
 at::Tensor ThreatModel::project(const at::Tensor& candidate, const at::Tensor& clean) const {
+  if (!candidate.is_cpu() && projects_in_batches(*this)) return project_batch(*this, candidate, clean);
   return row_by_row(candidate, switched(candidate, clean),
                     [&](rows::Shape shape, const auto* origin, auto* points) { rows::project(*this, shape, origin, points); });
 }

@@ -5,11 +5,13 @@
 #include <numbers>
 #include <numeric>
 
+#include "batch_step.h"
 #include "descend.h"
 #include "feature_maps.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
+#include "replay_queue.h"
 
 namespace holdfast::attack {
 namespace {
@@ -37,7 +39,10 @@ class Walk {
         rules_(rules),
         walkers_(std::move(walkers)),
         passes_(task.explainer.evaluations(*task.samples.schema)),
-        judges_where_it_walks_(!rules.surrogate && !task.threat.valid && !rules.fresh_noise) {}
+        judges_where_it_walks_(!rules.surrogate && !task.threat.valid && !rules.fresh_noise),
+        judge_(ledger.batch_judge()) {
+    update_owners();
+  }
 
   void run(std::unique_ptr<Linearization> here) {
     here_ = std::move(here);
@@ -46,17 +51,87 @@ class Walk {
       throw_if_interrupted();
       at::Tensor gradient = gradient_at(i);
       here_.reset();  // one graph at a time
-      if (const auto kept = ledger_.shrink(walkers_.owners)) keep(*kept, gradient);
+      if (queue_.is_empty()) {
+        if (const auto kept = ledger_.shrink(walkers_.owners)) keep(*kept, gradient);
+      }
       if (rules_.momentum > 0) gradient = velocity_ = with_momentum(gradient);
-      walkers_.points = descend(task_.threat, walkers_.points, gradient, walkers_.clean, rules_.step_length(i), notes_);
-      ledger_.count_projections(notes_.projected, walkers_.owners);
-      ledger_.count_non_finite(notes_.broken, walkers_.owners);
-      ledger_.count_steps(notes_.without_gradient, walkers_.owners);
+      step(gradient, rules_.step_length(i));
       judge();
+      queue_.end_step();
+      if (queue_.is_full()) queue_.run();
     }
+    queue_.run();
   }
 
  private:
+  using OwnersPointer = std::shared_ptr<const Ledger::Owners>;
+
+  // Does something with the ledger: at once by rows, in batches when the numbers it needs have come from the device. Samples that
+  // were done by then are left alone, as if the walk had stopped for them.
+  void later(const at::Tensor& numbers, ReplayQueue::Work work, std::int64_t bytes = 0) {
+    if (judge_ == nullptr) {
+      work({});
+    } else {
+      queue_.add(numbers, std::move(work), bytes);
+    }
+  }
+
+  void charge(std::int64_t evaluations) {
+    later({}, [this, evaluations, owners = owners_](auto) { ledger_.charge(evaluations, *owners); });
+  }
+
+  void step(const at::Tensor& gradient, double length) {
+    if (judge_ == nullptr) {
+      walkers_.points = descend(task_.threat, walkers_.points, gradient, walkers_.clean, length, notes_);
+      count_step();
+      return;
+    }
+    BatchStep taken = descend_batch(task_.threat, walkers_.points, gradient, walkers_.clean, length);
+    walkers_.points = std::move(taken.next);
+    later(taken.flags, [this, owners = owners_](std::span<const double> flags) {
+      const auto read = [&](std::vector<char>& rows, StepFlag flag) {
+        rows.clear();
+        for (const double sum : flags) rows.push_back((static_cast<int>(sum) & flag) != 0 ? 1 : 0);
+      };
+      read(notes_.projected, kProjected);
+      read(notes_.broken, kBroken);
+      read(notes_.without_gradient, kWithoutGradient);
+      count_step(*owners);
+    });
+  }
+  void count_step() { count_step(walkers_.owners); }
+  void count_step(const Ledger::Owners& owners) {
+    ledger_.count_projections(notes_.projected, owners);
+    ledger_.count_non_finite(notes_.broken, owners);
+    ledger_.count_steps(notes_.without_gradient, owners);
+  }
+
+  // The rows' samples, as those who do something later keep them, and on the device.
+  void update_owners() {
+    if (judge_ != nullptr) {
+      owners_on_device_ = at::tensor(at::ArrayRef<std::int64_t>(walkers_.owners), at::kLong).to(task_.samples.inputs.device());
+    }
+    owners_ = std::make_shared<const Ledger::Owners>(walkers_.owners);
+    kept_.reset();
+  }
+
+  // Hands rows to the ledger. `again`: they were mended, and belong to the iteration before.
+  void record(const at::Tensor& points, const Explanation& there, const OwnersPointer& owners, const at::Tensor& on_device,
+              bool again) {
+    if (judge_ == nullptr) {
+      again ? ledger_.record_again(points, there, *owners) : ledger_.record(points, there, *owners);
+      return;
+    }
+    later(
+        judge_->read(there, on_device),
+        [this, points, owners, again](std::span<const double> numbers) {
+          if (ledger_.finished(walkers_.owners)) return;
+          const JudgedRows judged{numbers.first(owners->size()), numbers.last(owners->size())};
+          again ? ledger_.record_judged_again(points, judged, *owners) : ledger_.record_judged(points, judged, *owners);
+        },
+        static_cast<std::int64_t>(points.nbytes()));
+  }
+
   ExplainTask point() const {
     ExplainTask point = explain_at(task_, walkers_.points);
     point.samples.targets = walkers_.targets;
@@ -74,7 +149,7 @@ class Walk {
       here_ = task_.explainer.linearize(at);
       cost += passes_;
     }
-    ledger_.charge(cost, walkers_.owners);
+    charge(cost);
     at::Tensor gradient = descent_.gradient(*here_, at);
     if (rules_.momentum > 0 || rules_.hinge > 0) leave_out_non_finite(gradient);
     return rules_.hinge > 0 ? with_label(gradient, at) : gradient;
@@ -88,7 +163,8 @@ class Walk {
       return {rows_at(classes, rows), rows_at(low, rows), rows_at(high, rows), rows_at(room, rows)};
     }
   };
-  Kept kept(const at::Tensor& logits) const {
+  const Kept& kept(const at::Tensor& logits) {
+    if (kept_) return *kept_;
     std::vector<std::int64_t> classes;
     std::vector<double> low, high, room;
     for (const std::int64_t sample : walkers_.owners) {
@@ -109,8 +185,9 @@ class Walk {
     const auto numbers = [&](const std::vector<double>& values) {
       return at::tensor(at::ArrayRef<double>(values), at::kDouble).to(task_.samples.inputs.options());
     };
-    return {at::tensor(at::ArrayRef<std::int64_t>(classes), at::kLong).to(task_.samples.inputs.device()), numbers(low),
-            numbers(high), numbers(room)};
+    kept_ = Kept{at::tensor(at::ArrayRef<std::int64_t>(classes), at::kLong).to(task_.samples.inputs.device()), numbers(low),
+                 numbers(high), numbers(room)};
+    return *kept_;
   }
   // Whether the model gives a value, not classes.
   static bool is_value(const at::Tensor& logits) { return logits.size(1) == 1; }
@@ -134,28 +211,30 @@ class Walk {
     const at::Tensor logits = rule.softplus_beta.empty() ? task_.model.logits(inputs) : task_.model.logits(inputs, rule);
     return torch::autograd::grad({margins(logits, kept.of(rows)).sum()}, {inputs})[0];
   }
-  void charge_rows(const at::Tensor& rows, std::int64_t evaluations) { ledger_.charge(evaluations, owners_of(rows)); }
-  Ledger::Owners owners_of(const at::Tensor& rows) const {
+  void charge_rows(const OwnersPointer& owners, std::int64_t evaluations) {
+    later({}, [this, evaluations, owners](auto) { ledger_.charge(evaluations, *owners); });
+  }
+  OwnersPointer owners_of(const at::Tensor& rows) const {
     Ledger::Owners owners;
     const at::Tensor plain = rows.cpu().contiguous();
     for (std::int64_t i = 0; i < plain.numel(); ++i)
       owners.push_back(walkers_.owners[static_cast<std::size_t>(plain.data_ptr<std::int64_t>()[i])]);
-    return owners;
+    return std::make_shared<const Ledger::Owners>(std::move(owners));
   }
 
   at::Tensor with_label(const at::Tensor& gradient, const ExplainTask& at) {
-    const Kept kept = this->kept(here_->at().logits);
+    const Kept& kept = this->kept(here_->at().logits);
     const at::Tensor limit = (kHingeShare * kept.room).clamp_max(rules_.hinge);
     const at::Tensor rows = (margins(here_->at().logits, kept) < limit).nonzero().squeeze(1);
     if (rows.numel() == 0) return gradient;
-    charge_rows(rows, 1);
+    charge_rows(owners_of(rows), 1);
     at::Tensor direction = scaled_to_one(gradient);
     return direction.index_add_(0, rows, scaled_to_one(margin_gradient(rows, kept, at.rule)), /*alpha=*/-1);
   }
 
   // One Newton step to a margin of `repair`, by the shortest way in the threat's norm, for the rows that are below.
   void repair(const at::Tensor& logits) {
-    const Kept kept = this->kept(logits);
+    const Kept& kept = this->kept(logits);
     const at::Tensor margin = margins(logits, kept), wanted = (kRepairShare * kept.room).clamp_max(rules_.repair);
     const at::Tensor rows = (margin < wanted).nonzero().squeeze(1);
     if (rows.numel() == 0) return;
@@ -171,26 +250,29 @@ class Walk {
     ExplainTask judged = explain_at(task_, task_.threat.admit(moved, clean));
     judged.samples.targets = rows_at(walkers_.targets, rows);
     judged.samples.ids = rows_at(walkers_.ids, rows);
-    charge_rows(rows, 1 + passes_);
-    ledger_.record_again(judged.samples.inputs, task_.explainer.attribute(judged), owners_of(rows));
+    const OwnersPointer owners = owners_of(rows);
+    charge_rows(owners, 1 + passes_);
+    record(judged.samples.inputs, task_.explainer.attribute(judged), owners,
+           judge_ != nullptr ? rows_at(owners_on_device_, rows) : at::Tensor(), /*again=*/true);
   }
 
   void judge() {
-    ledger_.charge(passes_, walkers_.owners);
+    charge(passes_);
     if (judges_where_it_walks_) {
       here_ = task_.explainer.linearize(point());
-      ledger_.record(walkers_.points, here_->at(), walkers_.owners);
+      record(walkers_.points, here_->at(), owners_, owners_on_device_, /*again=*/false);
       return;
     }
     ExplainTask judged = point();
     judged.samples.inputs = task_.threat.admit(walkers_.points, walkers_.clean);
     const Explanation there = task_.explainer.attribute(judged);
-    ledger_.record(judged.samples.inputs, there, walkers_.owners);
+    record(judged.samples.inputs, there, owners_, owners_on_device_, /*again=*/false);
     if (rules_.repair > 0 && rules_.surrogate) repair(there.logits);
   }
 
   void keep(const at::Tensor& rows, at::Tensor& gradient) {
     walkers_.keep(rows);
+    update_owners();
     descent_.keep(rows);
     gradient = rows_at(gradient, rows);
     if (velocity_.defined()) velocity_ = rows_at(velocity_, rows);
@@ -199,6 +281,15 @@ class Walk {
   // At a kink a gradient may have elements that are not finite. descend() leaves them out and notes them; where the gradient is
   // mixed with others before, they must not spread.
   void leave_out_non_finite(at::Tensor& gradient) {
+    if (judge_ != nullptr) {
+      const at::Tensor broken = gradient.isfinite().logical_not().flatten(1).any(1).to(at::kDouble);
+      later(broken, [this, owners = owners_](std::span<const double> flags) {
+        const std::vector<char> rows(flags.begin(), flags.end());
+        ledger_.count_non_finite(rows, *owners);
+      });
+      gradient = gradient.nan_to_num(0, 0, 0);
+      return;
+    }
     if (std::isfinite(gradient.sum().item<double>())) return;
     const at::Tensor broken = gradient.isfinite().logical_not().flatten(1).any(1).to(at::kChar).cpu().contiguous();
     ledger_.count_non_finite({reinterpret_cast<const char*>(broken.data_ptr<std::int8_t>()), walkers_.owners.size()},
@@ -223,6 +314,11 @@ class Walk {
   Walkers walkers_;
   const std::int64_t passes_;
   const bool judges_where_it_walks_;
+  const BatchJudge* judge_;  // null where rows are judged on the host
+  ReplayQueue queue_;
+  OwnersPointer owners_;
+  at::Tensor owners_on_device_;
+  std::optional<Kept> kept_;
   std::unique_ptr<Linearization> here_;
   at::Tensor velocity_;
   StepNotes notes_;

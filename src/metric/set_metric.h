@@ -9,8 +9,6 @@
 
 namespace holdfast::metric {
 
-enum class ShareOf { kOriginal, kPerturbed };
-
 struct SetMetricOptions {
   std::int64_t k = 1;
   std::int64_t w = 0;
@@ -36,6 +34,10 @@ class SetMetric : public Metric {
   std::optional<std::int64_t> found(const MapView& map) const override;
   bool ties_decide(const MapView& map) const override;
   std::optional<std::int64_t> top_count() const override { return options_.k; }
+  std::optional<TopShare> top_share() const override {
+    if (options_.diversity) return std::nullopt;
+    return TopShare{.k = options_.k, .w = options_.w, .of = options_.share};
+  }
   Aim aim() const override;
 
  private:

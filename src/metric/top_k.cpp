@@ -52,6 +52,7 @@ class TopK final : public Metric {
   std::vector<std::int64_t> top_set(const MapView& map) const override { return top_k_set(map.values, k_); }
   bool perfect_means_same_top() const override { return true; }
   std::optional<std::int64_t> top_count() const override { return k_; }
+  std::optional<TopShare> top_share() const override { return TopShare{.k = k_}; }
 
  private:
   std::int64_t k_;

@@ -32,6 +32,13 @@ enum class Select {
 std::string to_string(Select select);          // "worst", "last"
 Select parse_select(const std::string& text);  // throws kUsage
 
+// How the iterates of a walk are stepped, projected and judged.
+enum class Backend {
+  kAuto,   // in batches on a GPU, by rows on the CPU
+  kRows,   // one row after the other on the host, in double
+  kBatch,  // as tensor operations on the model's device, wherever threat and metric allow it
+};
+
 struct AttackTask {
   const Model& model;
   const Explainer& explainer;
@@ -45,6 +52,7 @@ struct AttackTask {
   // keep the worst point look at them first, so that more epsilon never finds less.
   at::Tensor start = {};
   Select select = Select::kWorst;
+  Backend backend = Backend::kAuto;
   bool trace = false;  // record the metric after every iteration
 
   // What is known about the features of the maps.

@@ -42,6 +42,16 @@ struct Aim {
   std::optional<std::int64_t> diversity = {};  // of a diverse top
 };
 
+// A metric that is a share of top k sets: S of the original and T of the perturbed map, what is within w of a set N_w.
+//     of the original:   |S & N_w(T)| / k
+//     of the perturbed:  |N_w(S) & T| / k
+enum class ShareOf { kOriginal, kPerturbed };
+struct TopShare {
+  std::int64_t k = 1;
+  std::int64_t w = 0;
+  ShareOf of = ShareOf::kOriginal;
+};
+
 // A metric with one original map worked out, to be held against many perturbed ones.
 class PreparedMetric {
  public:
@@ -84,6 +94,8 @@ class Metric {
   virtual bool ties_decide(const MapView& map) const;
   // k of the metric, for attacks that take theirs from it; nothing for metrics of whole maps.
   virtual std::optional<std::int64_t> top_count() const { return std::nullopt; }
+  // Set where the metric is exactly such a share, so that it can be computed on another device.
+  virtual std::optional<TopShare> top_share() const { return std::nullopt; }
   virtual Aim aim() const { return {.at = top_count() ? Aim::At::kTop : Aim::At::kOrder}; }
 
   const std::string& name() const { return name_; }  // canonical call with the options that identify it: "top_k(k=8)"

@@ -1,0 +1,172 @@
+// What is done in batches on a device, against the plain loops over rows.
+#include <gtest/gtest.h>
+
+#include "../../src/attack/batch_step.h"
+#include "../../src/attack/descend.h"
+#include "../../src/attack/replay_queue.h"
+#include "attack_case.h"
+#include "holdfast/core/torch.h"
+
+namespace holdfast::attack {
+namespace {
+
+using testing_support::AttackCase;
+using testing_support::for_images;
+using testing_support::mlp_model;
+using testing_support::normal_tensor;
+
+std::vector<ThreatModel> threats() {
+  Schema schema = Schema::of(Layout::vector(12));
+  std::vector<ThreatModel> result;
+  for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
+    for (const double epsilon : {0.0, 0.3, 3.0}) {
+      ThreatModel threat = ThreatModel::make({.norm = norm, .epsilons = {epsilon}}, schema);
+      result.push_back(threat);
+      threat.box = {-1.5, 1.5};
+      threat.frozen.assign(12, false);
+      threat.frozen[2] = threat.frozen[7] = true;
+      result.push_back(threat);
+      threat.non_negative = true;
+      threat.blocks = 3;
+      result.push_back(threat);
+    }
+  }
+  return result;
+}
+
+// Of epsilon: what the loop over rows pulls a point in more when rounding left it outside.
+constexpr double kPulledInMore = 1e-6;
+
+at::Tensor clean_rows(at::ScalarType type) {
+  at::Tensor clean = normal_tensor({40, 12}, 3).clamp(-1.5, 1.5).to(type);
+  clean.slice(0, 0, 10).abs_();
+  return clean;
+}
+
+TEST(BatchStep, ProjectsAsTheLoopOverRowsDoesAndNeverOutside) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const at::Tensor clean = clean_rows(type);
+    for (const double scale : {0.01, 0.5, 20.0}) {
+      const at::Tensor candidate = clean + scale * normal_tensor({40, 12}, 4).to(type);
+      for (const ThreatModel& threat : threats()) {
+        const at::Tensor rows = threat.project(candidate, clean), batch = project_batch(threat, candidate, clean);
+        EXPECT_LE((rows - batch).abs().max().item<double>(), type == at::kFloat ? 5e-6 : kPulledInMore * threat.epsilon);
+        EXPECT_LE(threat.distance(batch, clean).max().item<double>(), threat.epsilon);
+      }
+    }
+  }
+}
+
+// Numbers of this size are so coarse in float32 that rounding alone leaves the ball.
+TEST(BatchStep, LargeNumbersStayInsideASmallBall) {
+  const at::Tensor clean = 1000 + 100 * normal_tensor({50, 12}, 5), candidate = clean + normal_tensor({50, 12}, 6);
+  for (const Norm norm : {Norm::kL2, Norm::kLinf, Norm::kL1}) {
+    const ThreatModel threat = ThreatModel::make({.norm = norm, .epsilons = {0.01}}, Schema::of(Layout::vector(12)));
+    EXPECT_LE(threat.distance(project_batch(threat, candidate, clean), clean).max().item<double>(), 0.01);
+  }
+}
+
+TEST(BatchStep, StepsAndNotesAreThoseOfTheLoopOverRows) {
+  const at::Tensor clean = clean_rows(at::kDouble), points = clean + 0.1 * normal_tensor({40, 12}, 8).to(at::kDouble);
+  at::Tensor gradient = normal_tensor({40, 12}, 9).to(at::kDouble);
+  gradient[3].zero_();
+  gradient[4][5] = std::numeric_limits<double>::quiet_NaN();
+  gradient[6].fill_(std::numeric_limits<double>::infinity());
+  for (const ThreatModel& threat : threats()) {
+    const at::Tensor from = threat.project(points, clean);
+    StepNotes notes;
+    const at::Tensor rows = descend(threat, from, gradient, clean, 0.2, notes);
+    const BatchStep batch = descend_batch(threat, from, gradient, clean, 0.2);
+    EXPECT_LE((rows - batch.next).abs().max().item<double>(), kPulledInMore * threat.epsilon + 1e-15);
+    const at::Tensor flags = batch.flags.contiguous();
+    for (std::size_t row = 0; row < notes.projected.size(); ++row) {
+      const int sum = (notes.projected[row] ? kProjected : 0) + (notes.broken[row] ? kBroken : 0) +
+                      (notes.without_gradient[row] ? kWithoutGradient : 0);
+      EXPECT_EQ(flags.data_ptr<double>()[row], sum) << "row " << row << " of " << to_json(threat).dump();
+    }
+  }
+}
+
+TEST(ReplayQueue, WorksInOrderAndKnowsWhenItIsFull) {
+  ReplayQueue queue;
+  std::vector<double> seen;
+  queue.add(at::full({2}, 1.5, at::kDouble), [&](auto numbers) { seen.insert(seen.end(), numbers.begin(), numbers.end()); });
+  queue.add({}, [&](auto numbers) { seen.push_back(static_cast<double>(numbers.size())); });
+  queue.add(at::full({1, 1}, 7.0, at::kDouble), [&](auto numbers) { seen.push_back(numbers[0]); });
+  EXPECT_TRUE(seen.empty());
+  EXPECT_FALSE(queue.is_full());
+  queue.run();
+  EXPECT_EQ(seen, (std::vector<double>{1.5, 1.5, 0, 7}));
+  EXPECT_TRUE(queue.is_empty());
+  queue.add({}, [](auto) {}, std::int64_t{1} << 40);
+  EXPECT_TRUE(queue.is_full());
+}
+
+struct Case {
+  std::string attack, metric, explainer = "saliency";
+  Norm norm = Norm::kL2;
+  Select select = Select::kWorst;
+  bool image = false;
+};
+
+class Backends : public testing::TestWithParam<Case> {};
+
+// In double both round so little that they walk along the same points.
+TEST_P(Backends, FindTheSamePointsAndCountTheSame) {
+  const Case& given = GetParam();
+  AttackCase test;
+  test.model = mlp_model({.type = at::kDouble});
+  test.inputs = normal_tensor({40, 12}, 60).to(at::kDouble);
+  test.ids = at::arange(40, at::kLong);
+  if (given.image) {
+    test.schema = Schema::of(Layout::grid(1, 3, 4));
+    test.model = make_model(for_images(*test.model->network()));
+    test.inputs = test.inputs.view({40, 1, 3, 4});
+  }
+  test.threat = ThreatModel::make({.norm = given.norm, .epsilons = {given.norm == Norm::kL2 ? 0.8 : 0.3}}, test.schema);
+  test.explainer = given.explainer;
+  test.metric = given.metric;
+  test.select = given.select;
+  test.trace = true;
+  AttackTask task = test.task();
+  const auto attack = attacks().make(given.attack);
+  task.backend = Backend::kRows;
+  const AttackResult rows = attack->run(task);
+  task.backend = Backend::kBatch;
+  const AttackResult batch = attack->run(task);
+  ASSERT_EQ(rows.samples.size(), batch.samples.size());
+  std::int64_t moved = 0;
+  for (std::size_t i = 0; i < rows.samples.size(); ++i) {
+    SCOPED_TRACE(i);
+    const SampleOutcome &a = rows.samples[i], &b = batch.samples[i];
+    EXPECT_DOUBLE_EQ(a.value, b.value);
+    EXPECT_EQ(a.iteration, b.iteration);
+    EXPECT_EQ(a.first_swap, b.first_swap);
+    EXPECT_EQ(a.label_flips, b.label_flips);
+    EXPECT_EQ(a.projections, b.projections);
+    EXPECT_EQ(a.followed, b.followed);
+    EXPECT_EQ(a.no_gradient, b.no_gradient);
+    EXPECT_EQ(a.evaluations, b.evaluations);
+    EXPECT_EQ(a.component, b.component);
+    EXPECT_EQ(a.trace, b.trace);
+    EXPECT_EQ(a.trace_evaluations, b.trace_evaluations);
+    if (a.value < 1) ++moved;
+  }
+  EXPECT_GT(moved, 0) << "an attack that moves nothing compares nothing";
+  EXPECT_LE((rows.perturbed - batch.perturbed).abs().max().item<double>(), 1e-8);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Attacks, Backends,
+    testing::Values(Case{"er(steps=50)", "top_k(k=4)"}, Case{"er(steps=50)", "top_k(k=4)", "saliency", Norm::kL2, Select::kLast},
+                    Case{"er(steps=40)", "top_k(k=4)", "input_x_gradient", Norm::kLinf},
+                    Case{"er(steps=40,schedule=cosine,momentum=0.5)", "lens_precision(k=3,w=1)", "saliency", Norm::kL1},
+                    Case{"er(steps=40,surrogate=softplus)", "lens_recall(k=3,w=1)"},
+                    Case{"er(steps=40)", "lens_precision(k=3,w=1)", "saliency", Norm::kL2, Select::kWorst, true},
+                    Case{"er(steps=40)", "lens_recall(k=3,w=1)", "integrated_gradients(steps=5)", Norm::kLinf, Select::kWorst, true},
+                    Case{"top_t(steps=40)", "top_k(k=4)"}, Case{"mse(steps=40)", "top_k(k=4)"},
+                    Case{"er(steps=20,k=4)", "spearman"}, Case{"gauntlet(effort=light)", "top_k(k=4)"},
+                    Case{"gauntlet(effort=light)", "lens_precision(k=3,w=1)", "saliency", Norm::kLinf, Select::kWorst, true}));
+
+}  // namespace
+}  // namespace holdfast::attack
