@@ -8,6 +8,7 @@
 #include "batch_step.h"
 #include "descend.h"
 #include "feature_maps.h"
+#include "holdfast/core/device_graph.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
@@ -24,6 +25,7 @@ class FixedCotangent final : public Descent {
  public:
   explicit FixedCotangent(at::Tensor cotangent) : cotangent_(std::move(cotangent)) {}
   at::Tensor gradient(Linearization& here, const ExplainTask&) override { return here.pullback(cotangent_); }
+  bool is_repeatable() const override { return true; }
   void keep(const at::Tensor& rows) override { cotangent_ = rows_at(cotangent_, rows); }
 
  private:
@@ -47,7 +49,7 @@ class Walk {
   void run(std::unique_ptr<Linearization> here) {
     here_ = std::move(here);
     if (rules_.judge_start) judge();
-    for (std::int64_t i = 0; i < rules_.steps && !ledger_.finished(walkers_.owners); ++i) {
+    for (std::int64_t i = can_be_recorded() ? run_recorded() : 0; i < rules_.steps && !ledger_.finished(walkers_.owners); ++i) {
       throw_if_interrupted();
       at::Tensor gradient = gradient_at(i);
       here_.reset();  // one graph at a time
@@ -64,6 +66,62 @@ class Walk {
   }
 
  private:
+  // Whether every step is the same work on the device: one pass, one length, nothing that the host has a part in.
+  bool can_be_recorded() const {
+    return judge_ != nullptr && judges_where_it_walks_ && !rules_.judge_start && rules_.first_step == rules_.last_step &&
+           rules_.momentum == 0 && rules_.hinge == 0 && descent_.is_repeatable() && passes_ == 1 &&
+           task_.model.network() != nullptr && task_.threat.frozen.empty() && task_.samples.schema->groups.empty() &&
+           DeviceGraph::is_available(task_.samples.inputs);
+  }
+
+  // Takes steps that are recorded once and repeated, and returns how many. A repetition judges the point where it is and goes on
+  // from there; so the last point is judged by itself. Fewer rows are recorded anew, unless few steps are left.
+  std::int64_t run_recorded() {
+    std::int64_t i = 0;
+    while (rules_.steps - i >= kFewestRecorded && !ledger_.finished(walkers_.owners)) {
+      const at::Tensor points = walkers_.points.clone();
+      at::Tensor judged, flags;
+      const auto graph = DeviceGraph::record(points, [&] {
+        ExplainTask at = point();
+        at.samples.inputs = points;
+        const std::unique_ptr<Linearization> here = task_.explainer.linearize(at);
+        judged = judge_->read(here->at(), owners_on_device_);
+        BatchStep step = descend_batch(task_.threat, points, descent_.gradient(*here, at), walkers_.clean, rules_.first_step);
+        flags = std::move(step.flags);
+        points.copy_(step.next);
+      });
+      if (graph == nullptr) break;
+      points.copy_(walkers_.points);
+      for (; i < rules_.steps && !ledger_.finished(walkers_.owners); ++i) {
+        throw_if_interrupted();
+        const at::Tensor before = i > 0 ? points.clone() : at::Tensor();
+        graph->replay();
+        if (i > 0) {
+          charge(passes_);
+          record_numbers(before, judged.clone(), owners_, /*again=*/false);
+        }
+        charge(2 * passes_ * descent_.pullbacks() + (i == 0 && !here_ ? passes_ : 0));
+        note_step(flags.clone());
+        queue_.end_step();
+        if (!queue_.is_full()) continue;
+        queue_.run();
+        if (auto kept = ledger_.shrink(walkers_.owners)) {
+          walkers_.points = points.clone();
+          at::Tensor none = walkers_.points;
+          keep(*kept, none);
+          ++i;
+          break;
+        }
+      }
+      if (walkers_.points.size(0) == points.size(0)) walkers_.points = points.clone();
+    }
+    queue_.run();
+    here_.reset();
+    if (i > 0 && !ledger_.finished(walkers_.owners)) judge();
+    return i;
+  }
+  static constexpr std::int64_t kFewestRecorded = 24;
+
   using OwnersPointer = std::shared_ptr<const Ledger::Owners>;
 
   // Does something with the ledger: at once by rows, in batches when the numbers it needs have come from the device. Samples that
@@ -88,7 +146,10 @@ class Walk {
     }
     BatchStep taken = descend_batch(task_.threat, walkers_.points, gradient, walkers_.clean, length);
     walkers_.points = std::move(taken.next);
-    later(taken.flags, [this, owners = owners_](std::span<const double> flags) {
+    note_step(taken.flags);
+  }
+  void note_step(const at::Tensor& of_rows) {
+    later(of_rows, [this, owners = owners_](std::span<const double> flags) {
       const auto read = [&](std::vector<char>& rows, StepFlag flag) {
         rows.clear();
         for (const double sum : flags) rows.push_back((static_cast<int>(sum) & flag) != 0 ? 1 : 0);
@@ -122,8 +183,11 @@ class Walk {
       again ? ledger_.record_again(points, there, *owners) : ledger_.record(points, there, *owners);
       return;
     }
+    record_numbers(points, judge_->read(there, on_device), owners, again);
+  }
+  void record_numbers(const at::Tensor& points, const at::Tensor& judged_rows, const OwnersPointer& owners, bool again) {
     later(
-        judge_->read(there, on_device),
+        judged_rows,
         [this, points, owners, again](std::span<const double> numbers) {
           if (ledger_.finished(walkers_.owners)) return;
           const JudgedRows judged{numbers.first(owners->size()), numbers.last(owners->size())};

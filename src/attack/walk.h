@@ -25,6 +25,8 @@ class Descent {
   virtual at::Tensor gradient(Linearization& here, const ExplainTask& at) = 0;
   // Pullbacks that a call costs.
   virtual std::int64_t pullbacks() const { return 1; }
+  // Whether gradient() does the same operations each time, on the device alone, so that they can be recorded.
+  virtual bool is_repeatable() const { return false; }
   // Keeps only these of the present rows; `rows` is an index on the task's device.
   virtual void keep(const at::Tensor& rows) = 0;
 };

@@ -8,10 +8,13 @@
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/large_tensor.h"
+#include "holdfast/core/log.h"
+#include "holdfast/core/memory.h"
 #include "holdfast/core/safetensors.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/core/words.h"
 #include "holdfast/explain/batch_rows.h"
 #include "model_tiles.h"
 #include "samples.h"
@@ -157,12 +160,32 @@ std::int64_t attacked_at_once(const AttackTask& task, const Tile& tile) {
   return even_part(tile.size(), some);
 }
 
+bool is_out_of_memory(const std::exception& error) {
+  return dynamic_cast<const OutOfMemory*>(&error) != nullptr || dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr;
+}
+
+// A GPU that has no memory left for a part gets its halves, one after the other.
+CellResult run_part_or_halves(const Attack& attack, const AttackTask& task, const Tile& part) {
+  try {
+    return run_part(attack, task, part);
+  } catch (const std::exception& error) {
+    if (task.model.device().is_cpu() || part.size() == 1 || !is_out_of_memory(error)) throw;
+    log_warning("the device has no memory for {}; going on with halves", counted(part.size(), "sample"));
+  }
+  const std::int64_t middle = part.begin + part.size() / 2;
+  std::vector<CellResult> halves;
+  for (const auto& [begin, end] : {std::pair{part.begin, middle}, std::pair{middle, part.end}})
+    halves.push_back(run_part_or_halves(attack, task, {.index = part.index, .begin = begin, .end = end}));
+  return join(std::move(halves), /*tensors=*/true);
+}
+
 CellResult run_tile(const Attack& attack, const AttackTask& task, const Tile& tile) {
   const std::int64_t some = attacked_at_once(task, tile);
-  if (some == tile.size()) return run_part(attack, task, tile);
+  if (some == tile.size()) return run_part_or_halves(attack, task, tile);
   std::vector<CellResult> parts;
   for (std::int64_t begin = tile.begin; begin < tile.end; begin += some) {
-    parts.push_back(run_part(attack, task, {.index = tile.index, .begin = begin, .end = std::min(begin + some, tile.end)}));
+    parts.push_back(
+        run_part_or_halves(attack, task, {.index = tile.index, .begin = begin, .end = std::min(begin + some, tile.end)}));
   }
   return join(std::move(parts), /*tensors=*/true);
 }
@@ -226,7 +249,7 @@ CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOpti
   AttackTask whole_task = task;
   whole_task.samples = prepared(task.samples, task.model);
   const std::int64_t samples = task.samples.count();
-  const std::int64_t size = tile_size(tiles, task.samples.layout());
+  const std::int64_t size = tile_size(tiles, task.samples.layout(), task.model);
   const auto is_stored = [&](const Tile& tile) { return store != nullptr && store->has(tile.index); };
   JoinedCell joined(samples, size);
   run_tiles(

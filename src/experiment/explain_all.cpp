@@ -39,17 +39,18 @@ constexpr std::array kFields{&ExplainedBatch::maps,    &ExplainedBatch::log_scal
 
 }  // namespace
 
-std::int64_t default_tile(const Layout& layout) {
-  // Small samples are limited by dispatch and want large tiles; large ones by memory.
+// Small samples are limited by dispatch and want large tiles; large ones by memory. A GPU is filled by more of them. What does not
+// fit its memory is cut further inside a tile, so that a tile does not depend on the card.
+std::int64_t default_tile(const Layout& layout, const at::Device& device) {
   const std::int64_t inputs = layout.inputs();
-  if (inputs <= 512) return 256;
-  if (inputs <= 8192) return 32;
-  return 8;
+  if (inputs <= 512) return device.is_cpu() ? 256 : 4096;
+  if (inputs <= 8192) return device.is_cpu() ? 32 : 1024;
+  return device.is_cpu() ? 8 : 64;
 }
 
 at::Tensor predict(const Model& model, const at::Tensor& inputs, const Layout& layout, const TileOptions& tiles) {
   const std::int64_t samples = inputs.size(0);
-  const std::int64_t size = tile_size(tiles, layout);
+  const std::int64_t size = tile_size(tiles, layout, model);
   JoinedRows logits;
   run_tiles(
       model, samples, size, tiles.threads,
@@ -67,7 +68,7 @@ ExplainedBatch explain_all(const Explainer& explainer, const ExplainTask& task, 
   ExplainTask whole_task = task;
   whole_task.samples = prepared(task.samples, task.model);
   const std::int64_t samples = task.samples.count();
-  const std::int64_t size = tile_size(tiles, task.samples.layout());
+  const std::int64_t size = tile_size(tiles, task.samples.layout(), task.model);
   std::array<JoinedRows, kFields.size()> joined;
   run_tiles(
       task.model, samples, size, tiles.threads,

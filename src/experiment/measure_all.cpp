@@ -54,7 +54,7 @@ Measurement measure_all(const Measure& measure, const MeasureTask& task, const T
   MeasureTask whole = task;
   whole.samples = prepared(task.samples, task.model);
   const std::int64_t samples = task.samples.count();
-  const std::int64_t size = tile_size(tiles, task.samples.layout());
+  const std::int64_t size = tile_size(tiles, task.samples.layout(), task.model);
   std::vector<Measurement> parts(static_cast<std::size_t>(tile_count(samples, size)));
   run_tiles(
       task.model, samples, size, tiles.threads,

@@ -40,8 +40,8 @@ int threads_for(const Model& model, int threads) {
   return model.capabilities().side_by_side && model.device().is_cpu() ? threads : 1;
 }
 
-std::int64_t tile_size(const TileOptions& tiles, const Layout& layout) {
-  return tiles.size > 0 ? tiles.size : default_tile(layout);
+std::int64_t tile_size(const TileOptions& tiles, const Layout& layout, const Model& model) {
+  return tiles.size > 0 ? tiles.size : default_tile(layout, model.device());
 }
 
 at::Tensor rows(const at::Tensor& tensor, const Tile& tile) {

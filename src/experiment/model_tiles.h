@@ -17,7 +17,7 @@ namespace holdfast::experiment {
 
 // Side by side only when the model allows it; a device runs one tile at a time.
 int threads_for(const Model& model, int threads);
-std::int64_t tile_size(const TileOptions& tiles, const Layout& layout);
+std::int64_t tile_size(const TileOptions& tiles, const Layout& layout, const Model& model);
 
 // Computes every tile and hands what came out to `keep`, each from the thread that computed it. `compute` changes nothing but its
 // result: where memory runs out it is tried with fewer tiles side by side, and at last throws OutOfMemory with the tile that

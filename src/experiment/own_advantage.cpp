@@ -113,7 +113,7 @@ OwnEffects own_effects(const Model& model, const Samples& samples, const std::ve
   const at::Tensor rows = has_background ? samples.background : samples.inputs;
   const std::vector<std::int64_t> ids = to_vector(samples.ids);
   const Samples looked_at = samples.select(at::tensor(chosen, at::kLong));
-  const std::int64_t size = tile_size(tiles, samples.layout());
+  const std::int64_t size = tile_size(tiles, samples.layout(), model);
   const auto part_of = [&](const Tile& tile) { return own::Positions(chosen.begin() + tile.begin, chosen.begin() + tile.end); };
   const auto measure = [&](const Tile& tile) {
     const own::Positions part = part_of(tile);

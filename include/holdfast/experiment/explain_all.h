@@ -12,12 +12,12 @@
 namespace holdfast::experiment {
 
 struct TileOptions {
-  std::int64_t size = 0;  // 0: default_tile(layout)
+  std::int64_t size = 0;  // 0: default_tile(layout, device)
   int threads = 0;        // 0: one for each core
 };
 
 // Samples in a tile when nothing was asked for: a property of the layout alone, so that results do not depend on the machine.
-std::int64_t default_tile(const Layout& layout);
+std::int64_t default_tile(const Layout& layout, const at::Device& device);
 
 // Logits of many inputs, tile by tile: [B, classes].
 at::Tensor predict(const Model& model, const at::Tensor& inputs, const Layout& layout, const TileOptions& tiles);

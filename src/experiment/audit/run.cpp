@@ -144,7 +144,7 @@ Json manifest_json(const AuditPlan& plan, const Audit& audit, const std::string&
   json["seed"] = plan.seed;
   json["tile"] = Json::object();
   for (const AuditData& data : plan.data)
-    json["tile"][data.name] = plan.tiles.size > 0 ? plan.tiles.size : default_tile(data.samples.layout());
+    json["tile"][data.name] = plan.tiles.size > 0 ? plan.tiles.size : default_tile(data.samples.layout(), at::Device(device));
   json["started"] = started;
   json["seconds"] = seconds;
   json["stages"] = Json::array();
