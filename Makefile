@@ -8,6 +8,7 @@
 # make sanitize  the C++ tests, torch included, in a debug build under the address sanitizer
 # make golden    every command's values against the stored ones, experiments at quick scale too: tests/golden/README.md
 # make bench     the benchmarks: each asserts its results before it reports a ratio
+# make bench-cuda   attacks on a GPU against plain PyTorch; needs build-cuda/holdfast: docs/building.md
 # make lint      formatting, static checks on changed files, ruff, the order of the stages, type names
 # make install   PREFIX=/usr/local
 # make fuzz      every fuzz target FUZZ_RUNS (1000000) times, or for FUZZ_SECONDS each; writes its table to docs/reliability.md
@@ -20,7 +21,7 @@ FUZZ_RUNS ?= 1000000
 FUZZ_SECONDS ?= 0
 BASE ?= HEAD~1
 
-.PHONY: all setup setup-python setup-test build demo python wheel test test-more docs release asan sanitize golden bench lint install fuzz faults clean
+.PHONY: all setup setup-python setup-test build demo python wheel test test-more docs release asan sanitize golden bench bench-cuda lint install fuzz faults clean
 
 all: build
 
@@ -74,6 +75,10 @@ golden: setup-test python
 bench: setup-test
 	@tools/build.sh bench $(JOBS)
 	@tools/bench.sh
+
+PYTHON ?= python3
+bench-cuda:
+	@$(PYTHON) bench/cuda_attack.py --holdfast build-cuda/holdfast
 
 lint:
 	@tools/setup.sh lint
