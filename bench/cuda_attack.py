@@ -5,6 +5,7 @@
 Times of one iteration come from two runs with different numbers of steps, so that starting the program does not count. Before
 anything is timed, the attack's values are compared with those of the same attack on the CPU.
 """
+
 import argparse
 import json
 import subprocess
@@ -23,8 +24,17 @@ def mlp():
 
 def cnn():
     return nn.Sequential(
-        nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(64 * 49, 1024), nn.ReLU(), nn.Linear(1024, 10))
+        nn.Conv2d(1, 32, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(64 * 49, 1024),
+        nn.ReLU(),
+        nn.Linear(1024, 10),
+    )
 
 
 CASES = {
@@ -37,9 +47,34 @@ def attack(program, folder, case, name, steps, device, extra=()):
     started = time.perf_counter()
     call = f"er(steps={steps})" if isinstance(steps, int) else steps
     done = subprocess.run(
-        [program, "attack", "--model", f"{folder}/{name}.pt", "--inputs", f"{folder}/{name}.npy", "--explainer", "saliency", "--attack",
-         call, "--norm", "l2", "--epsilon", str(case["epsilon"]), "--metric", case["metric"], "--device", device, "--quiet", "--json",
-         "--out", f"{folder}/{name}-{device}", *extra], capture_output=True, text=True)
+        [
+            program,
+            "attack",
+            "--model",
+            f"{folder}/{name}.pt",
+            "--inputs",
+            f"{folder}/{name}.npy",
+            "--explainer",
+            "saliency",
+            "--attack",
+            call,
+            "--norm",
+            "l2",
+            "--epsilon",
+            str(case["epsilon"]),
+            "--metric",
+            case["metric"],
+            "--device",
+            device,
+            "--quiet",
+            "--json",
+            "--out",
+            f"{folder}/{name}-{device}",
+            *extra,
+        ],
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         raise SystemExit(done.stderr)
     result = json.loads(Path(f"{folder}/{name}-{device}/result.json").read_text())
@@ -117,15 +152,26 @@ def main():
             long = min(attack(given.holdfast, folder, case, name, many, "cuda")[0] for _ in range(2))
             ours = (long - short) / (many - few)
             eager, graph = plain_loop(case, model, x, False), plain_loop(case, model, x, True)
-            row = {"case": name, "mean": on_gpu, "mean_cpu": on_cpu, "ms": 1e3 * ours, "eager_ms": 1e3 * eager, "graph_ms": 1e3 * graph,
-                   "ratio_eager": ours / eager, "ratio_graph": ours / graph, "start_s": short - few * ours}
+            row = {
+                "case": name,
+                "mean": on_gpu,
+                "mean_cpu": on_cpu,
+                "ms": 1e3 * ours,
+                "eager_ms": 1e3 * eager,
+                "graph_ms": 1e3 * graph,
+                "ratio_eager": ours / eager,
+                "ratio_graph": ours / graph,
+                "start_s": short - few * ours,
+            }
             if not given.no_gauntlet:
                 seconds, result = attack(given.holdfast, folder, case, name, "gauntlet(effort=light)", "cuda")
                 row |= {"gauntlet_s": seconds, "gauntlet_mean": mean_value(result)}
             print(json.dumps(row), flush=True)
             rows.append(row)
     if given.json:
-        Path(given.json).write_text(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, indent=1))
+        Path(given.json).write_text(
+            json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, indent=1)
+        )
 
 
 if __name__ == "__main__":
