@@ -15,7 +15,7 @@ class Contrast final : public Component {
   void run(AttackState& state) override { return state.small ? walk_often(state) : walk_far(state); }
 
  private:
-  static constexpr std::int64_t kRounds = 5, kWalks = 20, kSteps = 40, kLongRounds = 4, kLongSteps = 120, kNumber = 300;
+  static constexpr std::int64_t kRounds = 5, kWalks = 20, kSteps = 40, kLongRounds = 3, kLongSteps = 120, kNumber = 300;
 
   static void walk_often(AttackState& state) {
     for (std::int64_t i = 0; i < state.scaled(kRounds); ++i) {

@@ -189,7 +189,7 @@ class Square final : public Component {
 
  private:
   // Walks end far from the worst point on networks trained to be robust: there this finds what counts.
-  static constexpr std::int64_t kPolish = 1200;
+  static constexpr std::int64_t kPolish = 1300;
   static constexpr double kShare = 0.7, kSearched = 0.5, kPolished = 0.1, kLeast = 0.01;
 
   // A point with one square of every side moved to a corner of the linf ball around the clean image (or by as much as

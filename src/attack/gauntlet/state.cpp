@@ -29,7 +29,7 @@ constexpr std::int64_t kReference = 32;
 constexpr double kFirstStep = 0.5, kFirstCornerStep = 2.0 / 3, kFirstSmallStep = 0.2, kLastStep = 1.0 / 60, kMomentum = 0.75;
 constexpr double kAround = 0.5, kNear = 0.2;
 // Of the effort: what each stage gets.
-constexpr double kShares[] = {0.35, 0.3, 0.2, 0.15};
+constexpr double kShares[] = {0.4, 0.3, 0.2, 0.1};
 // In logits: the surrogate's margin below which the label's gradient joins, also for walks from the best point; the margin that
 // a flipped iterate is brought back to.
 constexpr double kHinge = 0.3, kSmallHinge = 0.1, kRepair = 0.01;
