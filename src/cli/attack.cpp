@@ -153,7 +153,7 @@ void write_all(const std::string& folder, const Schema& schema, std::vector<Foun
   write_files(folder, schema, found.back().row.result, found.back().json);
 }
 
-void run(AttackCommand& flags) {
+void run(AttackCommand& flags, Communicator* ranks) {
   flags.common.apply(flags.out);
   Trial trial = flags.attack.trial();
   for (std::vector<std::string>* calls : {&trial.explainers, &trial.attacks, &trial.metrics})
@@ -167,14 +167,18 @@ void run(AttackCommand& flags) {
   const std::vector<Cell> cells = make_cells(subject, trial, static_cast<std::uint64_t>(flags.common.seed), flags.trace);
 
   const Json identity = identity_of(flags.subject, trial, flags.common, {{"trace", flags.trace}});
-  const FolderClaim claim = claim_attack_folder(flags.out);
-  Grid grid({.tiles = flags.common.tiles(), .random_points = !flags.no_random});
+  const FolderClaim claim = claim_attack_folder(flags.out, identity, ranks);
+  Grid grid({.tiles = flags.common.tiles(),
+             .random_points = !flags.no_random,
+             .folder = ranks == nullptr ? "" : flags.out,
+             .ranks = ranks});
   std::vector<Found> found;
   for (const Cell& cell : cells) {
     {
       Progress progress(cell.attack->name(), subject.samples.count(), "samples");
       found.push_back({.row = grid.run(cell, &progress)});
     }
+    if (ranks != nullptr && !ranks->leads()) continue;
     Found& one = found.back();
     one.json = result_json(one.row, identity);
     if (one.row.is_beaten())
@@ -183,7 +187,10 @@ void run(AttackCommand& flags) {
     print_row(one.row);
     std::fputs(components_table(Json::array({one.json})).c_str(), stdout);
   }
+  wait_for_readers(ranks, flags.out);
+  if (ranks != nullptr && !ranks->leads()) return;
   write_all(flags.out, *subject.samples.schema, found);
+  if (ranks != nullptr) remove_tiles(flags.out);
   if (flags.json) {
     std::fputs(dump_json(found.back().json).c_str(), stdout);
     return;
@@ -193,7 +200,7 @@ void run(AttackCommand& flags) {
 
 }  // namespace
 
-void add_attack(CLI::App& app, Outcome&) {
+void add_attack(CLI::App& app, Outcome& outcome) {
   auto flags = std::make_shared<AttackCommand>();
   CLI::App* command = add_command(
       app, "attack", "Searches for small changes of the inputs that change their explanations but not the predictions",
@@ -210,7 +217,10 @@ void add_attack(CLI::App& app, Outcome&) {
       ->required();
   command->add_flag("--json", flags->json, "Print result.json");
   flags->common.add_to(*command);
-  command->callback([flags] { run(*flags); });
+  command->callback([flags, &outcome] {
+    if (outcome.ranks) outcome.keeps("finished tiles are kept: run the same command again to go on");
+    run(*flags, outcome.ranks.get());
+  });
 }
 
 }  // namespace holdfast::cli

@@ -57,13 +57,13 @@ AuditConfig read_config(const AuditCommand& flags) {
   return config;
 }
 
-AuditRequest from_config(const AuditCommand& flags) {
+AuditRequest from_config(const AuditCommand& flags, Communicator* ranks) {
   const AuditConfig config = read_config(flags);
   const at::Device device = flags.common.torch_device();
   check_writable_folder(flags.out);
   const auto datasets = std::make_shared<const std::vector<Dataset>>(load_datasets(config));
-  return {identity_of(config, *datasets, flags.common.tiles(), device), config.gates, [&flags, config, datasets, device] {
-            return prepare_audit(config, *datasets, flags.out, flags.common.tiles(), device);
+  return {identity_of(config, *datasets, flags.common.tiles(), device), config.gates, [&flags, config, datasets, device, ranks] {
+            return prepare_audit(config, *datasets, flags.out, flags.common.tiles(), device, ranks);
           }};
 }
 
@@ -194,6 +194,7 @@ int suggest(const AuditCommand& flags) {
 
 int run(AuditCommand& flags, const Outcome& outcome) {
   flags.common.apply(flags.plan ? "" : flags.out);
+  if ((flags.suggest || flags.plan) && !leads(outcome.ranks)) return kExitDone;
   if (flags.suggest) return suggest(flags);
   if (flags.given("--noise")) usage_error("audit: --noise is for --suggest");
   if (!flags.config.empty()) refuse_flags_beside_config(flags);
@@ -201,11 +202,13 @@ int run(AuditCommand& flags, const Outcome& outcome) {
   if (!flags.compare.empty() && !run_is_complete(flags.compare))
     input_error("--compare {}: this folder holds no finished run", flags.compare);
   if (flags.plan) return print_plan(flags);
-  AuditRequest request = flags.config.empty() ? from_flags(flags) : from_config(flags);
+  AuditRequest request = flags.config.empty() ? from_flags(flags) : from_config(flags, outcome.ranks.get());
   request.command = outcome.arguments;
   request.compare = flags.compare;
-  const FolderClaim claim = claim_run_folder(flags.out, request.identity, flags.restart);
+  request.ranks = outcome.ranks.get();
+  const FolderClaim claim = claim_run_folder(flags.out, request.identity, flags.restart, request.ranks);
   const Json results = complete_audit(request, flags.out);
+  if (!leads(outcome.ranks)) return kExitDone;
   write_audit_pages(results, flags.out);
   std::fputs(flags.json ? dump_json(results).c_str() : results_table(results, flags.wide ? 0 : terminal_columns()).c_str(),
              stdout);

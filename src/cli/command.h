@@ -1,12 +1,14 @@
 // Subcommands. Each lives in a file of its own and adds itself to the program; main's table lists them.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "holdfast/core/interrupt.h"
+#include "ranks.h"
 
 namespace holdfast::cli {
 
@@ -15,6 +17,7 @@ struct Outcome {
   int exit_code = 0;
   std::vector<std::string> arguments;                    // the command line, for manifests
   std::string when_interrupted = "nothing was written";  // what an interrupt leaves behind, and how to go on
+  std::unique_ptr<Communicator> ranks = nullptr;         // the processes that do the same command together; null: this one alone
 
   void keeps(const std::string& note) {
     when_interrupted = note;

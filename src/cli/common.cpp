@@ -9,12 +9,14 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 #include <type_traits>
 
 #include <fmt/ranges.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
+#include "holdfast/core/rank_place.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/tensor_memory.h"
 #include "holdfast/core/torch.h"
@@ -116,9 +118,13 @@ void CommonFlags::add_to(CLI::App& command) {
 }
 
 void CommonFlags::apply(const std::string& scratch) {
-  if (quiet) set_log_level(LogLevel::kWarning);
-  constexpr double kShare = 0.8;  // of what is free, when nothing is said
-  limit_tensor_memory(memory.empty() ? static_cast<std::int64_t>(kShare * static_cast<double>(available_memory()))
+  if (quiet) set_log_level(std::max(log_level(), LogLevel::kWarning));
+  // Ranks on one machine share its cores and its memory.
+  const RankPlace place = rank_place();
+  if (place.is_one_of_many() && threads == 0)
+    threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / place.local_size);
+  const double share = 0.8 / place.local_size;  // of what is free, when nothing is said
+  limit_tensor_memory(memory.empty() ? static_cast<std::int64_t>(share * static_cast<double>(available_memory()))
                                      : parse_memory(memory, "--memory"));
   if (scratch.empty()) return;
   check_writable_folder(scratch);

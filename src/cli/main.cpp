@@ -83,13 +83,15 @@ int run(int argc, char** argv, Outcome& outcome) {
   add_verify(app, outcome);
   add_completion(app, outcome);
   ProcessSandbox sandbox;
-  sandbox.add_to(app);
+  sandbox.add_to(app, [&](const std::string& command) { outcome.ranks = join_ranks(command); });
 
   check_arguments(app, {argv + 1, argv + argc});
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
-    return app.exit(request);
+    const int exit_code = app.exit(request);
+    finish_output();
+    return exit_code;
   } catch (const CLI::ParseError& error) {
     if (argc == 1) {
       std::fputs(app.help().c_str(), stderr);
@@ -98,37 +100,43 @@ int run(int argc, char** argv, Outcome& outcome) {
     usage_error("{} (see: holdfast {}--help)", explain_parse_error(app, error),
                 chosen(app) == &app ? "" : chosen(app)->get_name() + " ");
   }
-  return outcome.exit_code;
+  finish_output();
+  return outcome.ranks ? outcome.ranks->leave(outcome.exit_code) : outcome.exit_code;
+}
+
+// Of several ranks that fail, the first one says why.
+int fail(const Outcome& outcome, const std::string& message, int exit_code = kExitFailure) {
+  if (outcome.ranks && !outcome.ranks->fail(message, exit_code)) return exit_code;
+  const bool says_where = outcome.ranks && !outcome.ranks->leads();
+  log_line(LogLevel::kError, says_where ? fmt::format("rank {}: {}", outcome.ranks->rank(), message) : message);
+  return exit_code;
 }
 
 }  // namespace
 }  // namespace holdfast::cli
 
 int main(int argc, char** argv) {
-  using holdfast::log_line;
-  using holdfast::LogLevel;
+  using holdfast::cli::fail;
   holdfast::catch_signals();
   holdfast::cli::keep_freed_memory();
   holdfast::cli::Outcome outcome;
   holdfast::set_interrupt_note(outcome.when_interrupted);
   try {
-    const int exit_code = holdfast::cli::run(argc, argv, outcome);
-    holdfast::cli::finish_output();
-    return exit_code;
+    return holdfast::cli::run(argc, argv, outcome);
+  } catch (const holdfast::OtherRankFailed& failure) {
+    return failure.code();
   } catch (const holdfast::Error& error) {
     const bool bare_interrupt = error.kind() == holdfast::ErrorKind::kInterrupted && std::string(error.what()) == "interrupted";
-    log_line(LogLevel::kError, bare_interrupt ? "interrupted; " + outcome.when_interrupted : error.what());
-    return error.exit_code();
+    return fail(outcome, bare_interrupt ? "interrupted; " + outcome.when_interrupted : error.what(), error.exit_code());
   } catch (const std::bad_alloc&) {
-    log_line(LogLevel::kError, "out of memory; take a smaller --tile, or fewer --threads");
+    return fail(outcome, "out of memory; take a smaller --tile, or fewer --threads");
   } catch (const holdfast::Json::exception& error) {
     const std::string sentence = holdfast::wrong_json_sentence(error);
-    log_line(LogLevel::kError, sentence.empty() ? std::string("unexpected failure: ") + error.what() : sentence);
-    return sentence.empty() ? holdfast::kExitFailure : holdfast::kExitBadInput;
+    return fail(outcome, sentence.empty() ? std::string("unexpected failure: ") + error.what() : sentence,
+                sentence.empty() ? holdfast::kExitFailure : holdfast::kExitBadInput);
   } catch (const c10::Error& error) {
-    log_line(LogLevel::kError, "torch failed: " + holdfast::cli::first_line(error.what_without_backtrace()));
+    return fail(outcome, "torch failed: " + holdfast::cli::first_line(error.what_without_backtrace()));
   } catch (const std::exception& error) {
-    log_line(LogLevel::kError, "unexpected failure: " + holdfast::cli::first_line(error.what()));
+    return fail(outcome, "unexpected failure: " + holdfast::cli::first_line(error.what()));
   }
-  return holdfast::kExitFailure;
 }

@@ -37,16 +37,17 @@ bool asks_for_a_model(const MeasureCommand& flags) {
   return true;
 }
 
-void run(MeasureCommand& flags) {
+void run(MeasureCommand& flags, Communicator* ranks) {
   const bool of_model = asks_for_a_model(flags);
   flags.common.apply(scratch_beside(flags.model.out));
-  if (of_model) return measure_model(flags.model, flags.subject, flags.common, flags.json);
+  if (of_model) return measure_model(flags.model, flags.subject, flags.common, flags.json, ranks);
+  if (ranks != nullptr && !ranks->leads()) return;
   measure_maps(flags.maps, flags.subject.schema, flags.model.out, flags.common, flags.json);
 }
 
 }  // namespace
 
-void add_measure(CLI::App& app, Outcome&) {
+void add_measure(CLI::App& app, Outcome& outcome) {
   auto flags = std::make_shared<MeasureCommand>();
   CLI::App* command = add_command(
       app, "measure", "Compares two sets of explanations; with --model, measures a model around its samples",
@@ -57,7 +58,7 @@ void add_measure(CLI::App& app, Outcome&) {
   command->add_flag("--json", flags->json, "As JSON, with a value for each sample");
   flags->common.add_to(*command);
   flags->command = command;
-  command->callback([flags] { run(*flags); });
+  command->callback([flags, &outcome] { run(*flags, outcome.ranks.get()); });
 }
 
 }  // namespace holdfast::cli

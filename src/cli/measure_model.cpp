@@ -134,7 +134,8 @@ void MeasureModelFlags::add_to(CLI::App& command) {
                      "With --model: CSV of --out from another model; a paired comparison on the same samples");
 }
 
-void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_flags, const CommonFlags& common, bool json) {
+void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_flags, const CommonFlags& common, bool json,
+                   Communicator* ranks) {
   if (flags.measures.empty()) usage_error("--measure is required beside --model; `holdfast list measures` shows them");
   std::optional<NewFolders> folders;
   if (!flags.out.empty()) folders.emplace(prepare_output_file(flags.out));
@@ -151,15 +152,20 @@ void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_f
   if (!(task.epsilon >= 0)) usage_error("--epsilon {}: must be at least 0", flags.epsilon);
   for (const std::unique_ptr<Measure>& measure : chosen) check_measure(*measure, task);
 
+  if (ranks != nullptr)
+    ranks->agree_on("instruction set", at::get_cpu_capability(), "set ATEN_CPU_CAPABILITY to the lowest of them for all ranks");
   std::vector<Measurement> measured;
   {
     const auto total = static_cast<std::int64_t>(chosen.size()) * subject.samples.count();
     Progress progress("measure", total, "samples");
     for (const std::unique_ptr<Measure>& measure : chosen) {
       progress.note(measure->name());
-      measured.push_back(measure_all(*measure, task, common.tiles(), &progress));
+      measured.push_back(ranks == nullptr
+                             ? measure_all(*measure, task, common.tiles(), &progress)
+                             : measure_together(*ranks, fmt::format("measure {}", measured.size()), *measure, task, common.tiles(), &progress));
     }
   }
+  if (ranks != nullptr && !ranks->leads()) return;
   if (!flags.out.empty()) write_columns(flags.out, columns_of(chosen, measured));
   std::vector<PairedComparison> comparisons;
   if (!flags.compare.empty()) comparisons = compared(flags.compare, chosen, measured, task.seed);

@@ -15,6 +15,7 @@ struct MeasureModelFlags {
   void add_to(CLI::App& command);
 };
 
-void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject, const CommonFlags& common, bool json);
+void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject, const CommonFlags& common, bool json,
+                   Communicator* ranks);
 
 }  // namespace holdfast::cli

@@ -54,16 +54,18 @@ void check_not_empty(const Json& results) {
               results.at("experiment").get<std::string>(), fmt::join(notes, " "));
 }
 
-void run(ReproduceCommand& flags) {
+void run(ReproduceCommand& flags, Communicator* ranks) {
   flags.common.apply();
   if (!flags.only.empty() && !flags.results.empty()) usage_error("--results keeps whole experiments: leave --only away");
   const std::vector<std::string> names = experiments_of(flags.experiment);
   const bool of_group = names.front() != flags.experiment;
   bool any = false;
   for (const std::string& name : names) {
-    const ReproduceOptions options = options_of(flags, name, of_group);
+    ReproduceOptions options = options_of(flags, name, of_group);
+    options.ranks = ranks;
     if (of_group) log_info("{}", name);
     const Json results = run_experiment(options);
+    if (ranks != nullptr && !ranks->leads()) continue;
     if (results.is_null()) {
       log_info("{} has no dataset that --only names: left out", name);
       continue;
@@ -76,7 +78,7 @@ void run(ReproduceCommand& flags) {
     std::printf("%s\n", flags.json ? dump_json(results).c_str() : experiment_text(results).c_str());
     log_info("report: {}/report.html", options.folder);
   }
-  if (!any) usage_error("--only {}: no dataset of {} begins so", fmt::join(flags.only, ", "), flags.experiment);
+  if (!any && (ranks == nullptr || ranks->leads())) usage_error("--only {}: no dataset of {} begins so", fmt::join(flags.only, ", "), flags.experiment);
 }
 
 }  // namespace
@@ -110,7 +112,7 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   command->callback([flags, &outcome] {
     outcome.keeps("finished networks and cells are kept: run the same command again to go on");
     try {
-      run(*flags);
+      run(*flags, outcome.ranks.get());
     } catch (const Error& error) {
       // Where a training stopped is of no use to one who started many: what is kept, and how to go on, is.
       if (error.kind() != ErrorKind::kInterrupted) throw;

@@ -12,6 +12,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/rank_place.h"
 #include "holdfast/data/source.h"
 #include "usage.h"
 
@@ -67,10 +68,6 @@ bool is_among(const Names& names, const std::string& name) {
 bool is_set(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0';
-}
-
-bool runs_under_torchrun() {
-  return is_set("RANK") && is_set("WORLD_SIZE") && is_set("MASTER_ADDR");
 }
 
 // Folders of the libraries that are loaded: torch's may lie anywhere, and it opens others beside them.
@@ -153,7 +150,7 @@ std::vector<std::string> named_paths(const std::string& text, const std::vector<
   return {paths.begin(), paths.end()};
 }
 
-void ProcessSandbox::add_to(CLI::App& app) {
+void ProcessSandbox::add_to(CLI::App& app, const std::function<void(const std::string&)>& then) {
   for (CLI::App* command : app.get_subcommands({})) {
     if (is_among(kUnconfined, command->get_name())) continue;
     command
@@ -161,9 +158,11 @@ void ProcessSandbox::add_to(CLI::App& app) {
                      "auto, on or off: write only to the output, read only what is named, open no sockets (docs/trust.md)")
         ->capture_default_str();
   }
-  app.parse_complete_callback([this, &app] {
+  app.parse_complete_callback([this, &app, then] {
     const CLI::App* command = app.get_subcommands().empty() ? nullptr : app.get_subcommands().front();
-    if (command != nullptr && !is_among(kUnconfined, command->get_name())) enter(*command);
+    if (command == nullptr || is_among(kUnconfined, command->get_name())) return;
+    enter(*command);
+    then(command->get_name());
   });
 }
 
@@ -185,7 +184,7 @@ void ProcessSandbox::enter(const CLI::App& command) {
 
 SandboxRules ProcessSandbox::rules_for(const CLI::App& command) {
   SandboxRules rules{.read = {kSystem.begin(), kSystem.end()}, .write = {"/dev/null", "/proc/self/fd/1", "/proc/self/fd/2"}};
-  rules.sockets = runs_under_torchrun();
+  rules.sockets = rank_place().is_one_of_many();
   for (const auto& folders : {library_folders(), python_folders(), {data::data_folder()}})
     rules.read.insert(rules.read.end(), folders.begin(), folders.end());
   if (is_set("HOLDFAST_FONT")) rules.read.push_back(std::getenv("HOLDFAST_FONT"));

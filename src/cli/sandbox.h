@@ -1,6 +1,7 @@
 // --sandbox: the process is confined once, when its arguments are known and before any file is read for its contents.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,9 @@ namespace holdfast::cli {
 
 class ProcessSandbox {
  public:
-  // Adds --sandbox to every command that opens files of others, and enters the sandbox before the command starts. Call it when
-  // all commands are there; the object must live as long as the command runs.
-  void add_to(CLI::App& app);
+  // Adds --sandbox to every command that opens files of others, and enters the sandbox before the command starts. `then` is called
+  // in it, with the command's name. Call it when all commands are there; the object must live as long as the command runs.
+  void add_to(CLI::App& app, const std::function<void(const std::string&)>& then);
 
  private:
   void enter(const CLI::App& command);

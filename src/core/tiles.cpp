@@ -21,17 +21,21 @@ namespace {
 // one that a single thread would have met.
 class Queue {
  public:
-  Queue(std::int64_t samples, std::int64_t tile_size, const std::function<bool(const Tile&)>& skip)
-      : samples_(samples), tile_size_(tile_size), count_(tile_count(samples, tile_size)), skip_(skip) {}
+  Queue(std::int64_t samples, std::int64_t tile_size, const std::function<bool(const Tile&)>& skip,
+        const std::function<std::int64_t()>& take)
+      : samples_(samples), tile_size_(tile_size), count_(tile_count(samples, tile_size)), skip_(skip), take_(take) {}
 
   std::optional<Tile> next() {
     const std::lock_guard lock(mutex_);
     while (!error_ && next_ < count_ && !interrupted()) {
-      const Tile tile = tile_at(samples_, tile_size_, next_++);
       try {
+        const std::int64_t index = take_ ? take_() : next_;
+        next_ = index + 1;
+        if (index >= count_) break;
+        const Tile tile = tile_at(samples_, tile_size_, index);
         if (!skip_ || !skip_(tile)) return tile;
       } catch (...) {
-        keep(tile.index, std::current_exception());
+        keep(next_ - 1, std::current_exception());
       }
     }
     return std::nullopt;
@@ -57,8 +61,9 @@ class Queue {
 
   const std::int64_t samples_, tile_size_, count_;
   const std::function<bool(const Tile&)>& skip_;
+  const std::function<std::int64_t()>& take_;
   std::mutex mutex_;
-  std::int64_t next_ = 0;
+  std::int64_t next_ = 0;  // one past the last tile that was handed out
   std::exception_ptr error_;
   std::int64_t error_index_ = 0;
 };
@@ -98,12 +103,12 @@ TileThread::~TileThread() {
 }
 
 void for_each_tile(std::int64_t samples, std::int64_t tile_size, int threads, const std::function<void(const Tile&)>& work,
-                   const std::function<bool(const Tile&)>& skip) {
+                   const std::function<bool(const Tile&)>& skip, const std::function<std::int64_t()>& take) {
   HOLDFAST_CHECK(threads >= 0);
   // Held here for the workers' sake too: part of the thread count is shared by all threads, so a worker that ends
   // must find 1 to go back to while others still compute.
   const TileThread here;
-  Queue queue(samples, tile_size, skip);
+  Queue queue(samples, tile_size, skip, take);
   const std::int64_t wanted = threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : threads;
   const std::int64_t workers = std::min(wanted, tile_count(samples, tile_size));
   if (workers <= 1) {

@@ -1,12 +1,17 @@
 #include "holdfast/experiment/cell.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <deque>
+#include <filesystem>
 #include <limits>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "holdfast/core/files.h"
+#include "holdfast/core/interrupt.h"
 #include "holdfast/core/large_tensor.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/memory.h"
@@ -190,6 +195,59 @@ CellResult run_tile(const Attack& attack, const AttackTask& task, const Tile& ti
   return join(std::move(parts), /*tensors=*/true);
 }
 
+// Ranks on other machines may see a new file a little late.
+void wait_for_tiles(const TileStore& store, std::int64_t count) {
+  constexpr std::chrono::seconds kPatience{60};
+  constexpr std::chrono::milliseconds kPause{200};
+  const auto start = std::chrono::steady_clock::now();
+  for (std::int64_t tile = 0; tile < count; ++tile) {
+    while (!store.has(tile)) {
+      if (std::chrono::steady_clock::now() - start > kPatience)
+        failure("{}: tile {} was computed by another rank and is not here; do all machines share the folder?", store.folder(), tile);
+      // Listing a folder makes a network file system look again.
+      for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(store.folder())) {
+      }
+      throw_if_interrupted();
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+}
+
+// Computes, with the other ranks, what the store has not yet.
+void fill_store(Communicator& ranks, const Attack& attack, const AttackTask& task, const TileOptions& tiles, Progress* progress,
+                const TileStore& store) {
+  const std::int64_t samples = task.samples.count();
+  AttackTask whole_task = task;
+  whole_task.samples = prepared(task.samples, task.model);
+  SharedTiles shared(ranks, store.folder(), samples, progress);
+  run_tiles(
+      task.model, samples, tile_size(tiles, task.samples.layout()), tiles.threads,
+      [&](const Tile& tile) {
+        if (tile.begin == 0) check_tile_apart(task.model, task.samples.inputs, tile.end);
+        return store.has(tile.index) ? std::nullopt : std::optional(run_tile(attack, whole_task, tile));
+      },
+      [&](const Tile& tile, const std::optional<CellResult>& result) {
+        if (result) store.save(tile.index, *result);
+      },
+      &shared);
+  shared.wait_for_all();
+}
+
+// What a rank that does not lead needs of a finished cell.
+CellResult read_points(const TileStore& store, std::int64_t samples, std::int64_t size) {
+  CellResult points;
+  JoinedRows perturbed;
+  for (std::int64_t index = 0; index < tile_count(samples, size); ++index) {
+    const Tile tile = tile_at(samples, size, index);
+    CellResult part = store.load(index);
+    perturbed.add(part.perturbed, tile.begin, samples);
+    points.samples.insert(points.samples.end(), std::make_move_iterator(part.samples.begin()),
+                          std::make_move_iterator(part.samples.end()));
+  }
+  points.perturbed = perturbed.whole();
+  return points;
+}
+
 }  // namespace
 
 TileStore::TileStore(std::string folder) : folder_(std::move(folder)) {
@@ -268,6 +326,15 @@ CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOpti
   CellResult whole = joined.finish();
   check_maps(whole.original_maps, task.explainer.name(), task.model.name());
   return whole;
+}
+
+CellResult run_cell_together(Communicator& ranks, const Attack& attack, const AttackTask& task, const TileOptions& tiles,
+                             Progress* progress, const TileStore& store) {
+  fill_store(ranks, attack, task, tiles, progress, store);
+  const std::int64_t samples = task.samples.count(), size = tile_size(tiles, task.samples.layout());
+  wait_for_tiles(store, tile_count(samples, size));
+  if (!ranks.leads()) return read_points(store, samples, size);
+  return run_cell(attack, task, tiles, /*progress=*/nullptr, &store);
 }
 
 MapBatch fold_maps(const at::Tensor& maps, const Schema& of_inputs) {

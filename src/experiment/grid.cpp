@@ -36,20 +36,12 @@ std::string maps_key(const Cell& cell, const Metric& metric) {
   return cell.subject.model_name + '\n' + cell.subject.dataset + '\n' + cell.explainer->name() + '\n' + metric.name();
 }
 
-RandomPoints run_random_points(const Cell& cell, const std::string& call, const TileOptions& tiles, const TileStore* store) {
-  const std::unique_ptr<Attack> random = attacks().make(call);
-  AttackTask task = cell.task();
-  task.select = Select::kWorst;
-  task.trace = false;
-  const CellResult result = run_cell(*random, task, tiles, /*progress=*/nullptr, store);
+RandomPoints summarised(const Cell& cell, const std::string& name, const std::string& call, const CellResult& result) {
   std::vector<double> values;
   for (const SampleOutcome& sample : result.samples) values.push_back(sample.value);
   const auto [low, high] = std::minmax({cell.metric->floor(), cell.metric->perfect()});
   const Interval value = mean_interval(values, cell.seed, low, high);
-  return {.attack = random->name(),
-          .samples = attacks().options(call).integer("samples"),
-          .values = std::move(values),
-          .value = value};
+  return {.attack = name, .samples = attacks().options(call).integer("samples"), .values = std::move(values), .value = value};
 }
 
 // What own advantage is made of; nothing for metrics of whole maps.
@@ -186,12 +178,12 @@ Row Grid::run(const Cell& cell, Progress* progress) {
   const std::string store_folder = options_.folder.empty() ? "" : tile_folder(options_.folder, done_++);
   Row row;
   row.cell = cell;
-  const std::optional<TileStore> store = store_in(store_folder);
-  row.result = run_cell(*cell.attack, cell.task(cell.starts_from_previous ? found_before_ : at::Tensor()), options_.tiles,
-                        progress, store ? &*store : nullptr);
+  row.result =
+      run_attack(*cell.attack, cell.task(cell.starts_from_previous ? found_before_ : at::Tensor()), progress, store_folder);
   found_before_ = row.result.perturbed;
-  if (options_.warnings) warn_of_no_gradient(row.result, cell.attack->name());
+  if (options_.warnings && judges()) warn_of_no_gradient(row.result, cell.attack->name());
   if (options_.random_points) row.random = random_points(cell, row.result, store_folder);
+  if (!judges()) return row;
 
   const Schema& schema = *cell.subject.samples.schema;
   row.clean = fold_maps(row.result.original_maps, schema);
@@ -200,6 +192,14 @@ Row Grid::run(const Cell& cell, Progress* progress) {
   if (options_.warnings) warn_of_ties(row.assessment);
   if (options_.levels) row.certified = certify_in_passing(row, options_.tiles);
   return row;
+}
+
+CellResult Grid::run_attack(const Attack& attack, const AttackTask& task, Progress* progress,
+                            const std::string& store_folder) const {
+  const std::optional<TileStore> store = store_in(store_folder);
+  HOLDFAST_CHECK(options_.ranks == nullptr || store);
+  if (options_.ranks != nullptr) return run_cell_together(*options_.ranks, attack, task, options_.tiles, progress, *store);
+  return run_cell(attack, task, options_.tiles, progress, store ? &*store : nullptr);
 }
 
 MapComparison Grid::compare(const Row& row, const Metric& metric) {
@@ -228,8 +228,13 @@ std::optional<RandomPoints> Grid::random_points(const Cell& cell, const CellResu
   const std::string key = maps_key(cell, *cell.metric) + '\n' + to_json(cell.threat).dump() + '\n' + *call;
   const auto known = random_.find(key);
   if (known != random_.end()) return known->second;
-  const std::optional<TileStore> store = store_in(store_folder.empty() ? "" : store_folder + "/random");
-  return random_.emplace(key, run_random_points(cell, *call, options_.tiles, store ? &*store : nullptr)).first->second;
+  const std::unique_ptr<Attack> random = attacks().make(*call);
+  AttackTask task = cell.task();
+  task.select = Select::kWorst;
+  task.trace = false;
+  const CellResult found =
+      run_attack(*random, task, /*progress=*/nullptr, store_folder.empty() ? "" : store_folder + "/random");
+  return random_.emplace(key, summarised(cell, random->name(), *call, found)).first->second;
 }
 
 MeasureTask MeasureCell::task() const {

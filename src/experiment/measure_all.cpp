@@ -30,6 +30,39 @@ Measurement join(std::vector<Measurement> tiles) {
   return whole;
 }
 
+std::int64_t tile_size_of(const MeasureTask& task, const TileOptions& tiles) {
+  return tile_size(tiles, task.samples.layout());
+}
+
+template <class Keep>
+void measure_tiles(const Measure& measure, const MeasureTask& task, const TileOptions& tiles, const Keep& keep,
+                   SharedTiles* shared = nullptr) {
+  MeasureTask whole = task;
+  whole.samples = prepared(task.samples, task.model);
+  run_tiles(
+      task.model, task.samples.count(), tile_size_of(task, tiles), tiles.threads,
+      [&](const Tile& tile) {
+        if (tile.begin == 0) check_tile_apart(task.model, task.samples.inputs, tile.end);
+        return measure.run(part_of(whole, tile));
+      },
+      keep, shared);
+}
+
+// A tile's numbers on their way to rank 0, bit by bit: JSON has neither infinities nor NaN.
+std::string packed(const Measurement& part) {
+  Json parts = Json::array();
+  for (const auto& [name, values] : part.parts) parts.push_back({name, values});
+  const std::vector<std::uint8_t> bytes = Json::to_cbor({{"values", part.values}, {"parts", parts}});
+  return {bytes.begin(), bytes.end()};
+}
+
+Measurement unpacked(const std::string& bytes) {
+  const Json json = Json::from_cbor(bytes);
+  Measurement part{.values = json.at("values")};
+  for (const Json& entry : json.at("parts")) part.parts.emplace_back(entry.at(0), entry.at(1).get<std::vector<double>>());
+  return part;
+}
+
 // The mean of the values that are defined; NaN, which JSON writes as null, where there are none.
 double defined_mean(const std::vector<double>& values) {
   double sum = 0, count = 0;
@@ -51,21 +84,26 @@ void check_measure(const Measure& measure, const MeasureTask& task) {
 }
 
 Measurement measure_all(const Measure& measure, const MeasureTask& task, const TileOptions& tiles, Progress* progress) {
-  MeasureTask whole = task;
-  whole.samples = prepared(task.samples, task.model);
-  const std::int64_t samples = task.samples.count();
-  const std::int64_t size = tile_size(tiles, task.samples.layout(), task.model);
-  std::vector<Measurement> parts(static_cast<std::size_t>(tile_count(samples, size)));
-  run_tiles(
-      task.model, samples, size, tiles.threads,
-      [&](const Tile& tile) {
-        if (tile.begin == 0) check_tile_apart(task.model, task.samples.inputs, tile.end);
-        return measure.run(part_of(whole, tile));
-      },
-      [&](const Tile& tile, Measurement part) {
-        parts[static_cast<std::size_t>(tile.index)] = std::move(part);
-        if (progress != nullptr) progress->advance(tile.size());
-      });
+  std::vector<Measurement> parts(static_cast<std::size_t>(tile_count(task.samples.count(), tile_size_of(task, tiles))));
+  measure_tiles(measure, task, tiles, [&](const Tile& tile, Measurement part) {
+    parts[static_cast<std::size_t>(tile.index)] = std::move(part);
+    if (progress != nullptr) progress->advance(tile.size());
+  });
+  return join(std::move(parts));
+}
+
+Measurement measure_together(Communicator& ranks, const std::string& name, const Measure& measure, const MeasureTask& task,
+                             const TileOptions& tiles, Progress* progress) {
+  const auto key = [&](std::int64_t tile) { return fmt::format("{}/{}", name, tile); };
+  SharedTiles shared(ranks, name, task.samples.count(), progress);
+  measure_tiles(
+      measure, task, tiles, [&](const Tile& tile, const Measurement& part) { ranks.publish(key(tile.index), packed(part)); },
+      &shared);
+  shared.wait_for_all();
+  if (!ranks.leads()) return {};
+  std::vector<Measurement> parts;
+  for (std::int64_t tile = 0; tile < tile_count(task.samples.count(), tile_size_of(task, tiles)); ++tile)
+    parts.push_back(unpacked(ranks.read(key(tile))));
   return join(std::move(parts));
 }
 

@@ -137,6 +137,43 @@ void check_among_extremes(const Model& model, const at::Tensor& batch, const Lay
   }
 }
 
+std::int64_t SharedTiles::take() {
+  const std::lock_guard lock(mutex_);
+  if (!again_.empty()) {
+    const std::int64_t index = again_.front();
+    again_.pop_front();
+    return index;
+  }
+  const std::int64_t index = ranks_.take(name_);
+  taken_.insert(index);
+  return index;
+}
+
+void SharedTiles::finished(const Tile& tile) {
+  {
+    const std::lock_guard lock(mutex_);
+    taken_.erase(tile.index);
+  }
+  show(ranks_.add(name_ + "/samples", tile.size()));
+}
+
+void SharedTiles::retry_unfinished() {
+  const std::lock_guard lock(mutex_);
+  again_.assign(taken_.begin(), taken_.end());
+}
+
+void SharedTiles::wait_for_all() {
+  ranks_.wait_for(name_ + "/samples", samples_, [this](std::int64_t done) { show(done); });
+}
+
+void SharedTiles::show(std::int64_t done) {
+  if (progress_ == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  if (done <= shown_) return;
+  progress_->advance(done - shown_);
+  shown_ = done;
+}
+
 void JoinedRows::add(const at::Tensor& part, std::int64_t begin, std::int64_t rows) {
   if (!part.defined()) return;
   {

@@ -1,14 +1,19 @@
 // Tiles of samples on their way to a model and back.
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/core/communicator.h"
 #include "holdfast/core/memory.h"
+#include "holdfast/core/progress.h"
 #include "holdfast/core/tensor_memory.h"
 #include "holdfast/core/tiles.h"
 #include "holdfast/experiment/explain_all.h"
@@ -19,12 +24,41 @@ namespace holdfast::experiment {
 int threads_for(const Model& model, int threads);
 std::int64_t tile_size(const TileOptions& tiles, const Layout& layout, const Model& model);
 
+// The tiles of one piece of work that several ranks share. Every rank takes from it until there is none left.
+class SharedTiles {
+ public:
+  // `name` is the same on all ranks and belongs to no other piece of work.
+  SharedTiles(Communicator& ranks, std::string name, std::int64_t samples, Progress* progress = nullptr)
+      : ranks_(ranks), name_(std::move(name)), samples_(samples), progress_(progress) {}
+
+  // The next tile: one of this rank's own that must be tried again, else one from the queue.
+  std::int64_t take();
+  // A tile was computed and lies where all ranks find it.
+  void finished(const Tile& tile);
+  // Tiles of this rank that did not finish are handed out to it again.
+  void retry_unfinished();
+  // Waits until all ranks together have finished all samples. Throws OtherRankFailed when one of them failed.
+  void wait_for_all();
+
+ private:
+  void show(std::int64_t done);
+
+  Communicator& ranks_;
+  const std::string name_;
+  const std::int64_t samples_;
+  Progress* progress_;
+  std::mutex mutex_;
+  std::set<std::int64_t> taken_;  // and not finished
+  std::deque<std::int64_t> again_;
+  std::int64_t shown_ = 0;
+};
+
 // Computes every tile and hands what came out to `keep`, each from the thread that computed it. `compute` changes nothing but its
 // result: where memory runs out it is tried with fewer tiles side by side, and at last throws OutOfMemory with the tile that
-// fits.
+// fits. With `shared`, other ranks compute some of the tiles.
 template <class Compute, class Keep>
-void run_tiles(const Model& model, std::int64_t samples, std::int64_t size, int threads, const Compute& compute,
-               const Keep& keep);
+void run_tiles(const Model& model, std::int64_t samples, std::int64_t size, int threads, const Compute& compute, const Keep& keep,
+               SharedTiles* shared = nullptr);
 
 at::Tensor rows(const at::Tensor& tensor, const Tile& tile);
 // On the model's device, in its precision. Of a large tensor, which may lie in a file, a copy.
@@ -74,8 +108,8 @@ int fewer_workers(const OutOfMemory& error, const Model& model, int workers, std
                   const std::function<void()>& try_one);
 
 template <class Compute, class Keep>
-void run_tiles(const Model& model, std::int64_t samples, std::int64_t size, int threads, const Compute& compute,
-               const Keep& keep) {
+void run_tiles(const Model& model, std::int64_t samples, std::int64_t size, int threads, const Compute& compute, const Keep& keep,
+               SharedTiles* shared) {
   std::vector<char> done(static_cast<std::size_t>(tile_count(samples, size)));
   const auto is_done = [&](const Tile& tile) { return done[static_cast<std::size_t>(tile.index)] != 0; };
   Tile failed{.begin = samples};
@@ -92,12 +126,15 @@ void run_tiles(const Model& model, std::int64_t samples, std::int64_t size, int 
       throw;
     }
     done[static_cast<std::size_t>(tile.index)] = 1;
+    if (shared != nullptr) shared->finished(tile);
     release_pages();
   };
+  const std::function<std::int64_t()> take = [&] { return shared->take(); };
   for (int workers = worker_count(threads_for(model, threads), tile_count(samples, size));;) {
     try {
-      return for_each_tile(samples, size, workers, work, is_done);
+      return for_each_tile(samples, size, workers, work, is_done, shared != nullptr ? take : std::function<std::int64_t()>());
     } catch (const OutOfMemory& error) {
+      if (shared != nullptr) shared->retry_unfinished();
       workers = fewer_workers(error, model, workers, size, [&] {
         (void)compute(Tile{.index = failed.index, .begin = failed.begin, .end = failed.begin + 1});
       });

@@ -69,13 +69,14 @@ bool computed(const Job<Json>& job, const std::string& path, const std::string& 
 }  // namespace
 
 ExperimentContext::ExperimentContext(Scale asked, std::uint64_t with_seed, int with_threads, at::Device on, Folders folders,
-                                     std::vector<std::string> wanted)
+                                     std::vector<std::string> wanted, Communicator* ranks)
     : scale(asked),
       seed(with_seed),
       threads(threads_on(on, with_threads)),
       device(on),
       only(std::move(wanted)),
-      folders_(std::move(folders)) {
+      folders_(std::move(folders)),
+      ranks_(ranks) {
   if (!only.empty()) note(fmt::format("only datasets that begin with {}; the rest is left out", fmt::join(only, " or ")));
 }
 
@@ -116,6 +117,17 @@ std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::stri
   return data;
 }
 
+bool ExperimentContext::takes(const std::string& piece) {
+  if (ranks_ == nullptr) return true;
+  ranks_->throw_if_another_failed();
+  const std::lock_guard guard(taken_mutex_);
+  // A piece stays with its rank while an independent run computes it.
+  if (taken_.contains(piece)) return true;
+  if (ranks_->take(piece) != 0) return false;
+  taken_.insert(piece);
+  return true;
+}
+
 std::vector<Json> ExperimentContext::compute_kept(const std::string& label, const std::vector<Job<Json>>& jobs) {
   std::map<std::string, std::size_t> first;  // jobs of one key are one job
   std::vector<std::size_t> missing;
@@ -130,7 +142,7 @@ std::vector<Json> ExperimentContext::compute_kept(const std::string& label, cons
     Progress progress(label, static_cast<std::int64_t>(missing.size()), "cells");
     for_each_shared(static_cast<std::int64_t>(missing.size()), threads, [&](std::int64_t i) {
       const Job<Json>& job = jobs[missing[static_cast<std::size_t>(i)]];
-      if (!computed(job, path(job), machine)) return false;
+      if (!file_exists(path(job)) && (!takes(path(job)) || !computed(job, path(job), machine))) return false;
       progress.advance();
       return true;
     });

@@ -144,7 +144,8 @@ Json run_experiment(const ReproduceOptions& options) {
                       {"seed", options.seed},
                       {"only", options.only},
                       {"conditions", run_conditions(0, options.device, {options.experiment})}};
-  const auto claim = claim_run_folder(options.folder, identity, options.restart);
+  const bool leads = options.ranks == nullptr || options.ranks->leads();
+  const auto claim = claim_run_folder(options.folder, identity, options.restart, options.ranks);
   if (run_is_complete(options.folder)) {
     check_data_unchanged(options.folder);
     log_info("{} holds this run already, complete", options.folder);
@@ -153,11 +154,13 @@ Json run_experiment(const ReproduceOptions& options) {
   const std::string started = utc_now();
   const auto start = std::chrono::steady_clock::now();
   ExperimentContext context(options.scale, options.seed, options.threads, options.device,
-                            {.run = options.folder,
+                            {.run = leads ? options.folder : fmt::format("{}/tiles/rank-{}", options.folder, options.ranks->rank()),
                              .models = options.models.empty() ? options.folder + "/models" : options.models,
                              .cells = options.cells.empty() ? options.folder + "/cells" : options.cells},
-                            options.only);
+                            options.only, options.ranks);
   ExperimentResult result = experiment->run(context);
+  wait_for_readers(options.ranks, options.folder);
+  if (!leads) return nullptr;
   if (!options.only.empty() && std::ranges::all_of(result.tables, [](const ResultTable& table) { return table.rows.empty(); })) {
     if (options.may_be_empty) return nullptr;
     usage_error("--only {}: no dataset of {} begins so", fmt::join(options.only, ", "), experiment->name());
@@ -166,7 +169,7 @@ Json run_experiment(const ReproduceOptions& options) {
   // Written and read again, so that a run that is read later says the same.
   write_json(options.folder + "/results.json", results_json(options, experiment->name(), result, context.notes()));
 
-  Json manifest = machine_facts(options.threads, options.device.str());
+  Json manifest = machine_facts(options.threads, options.device.str(), options.ranks == nullptr ? 1 : options.ranks->size());
   manifest["kind"] = "experiment";
   manifest["title"] = result.title;
   manifest["command"] = command_of(options, experiment->name());

@@ -157,6 +157,7 @@ void ExperimentContext::train_missing(const Dataset& dataset, const std::vector<
   const auto trained = [&](const Stack& group) {
     std::vector<TrainOptions> own;
     for (const std::size_t i : group) own.push_back(options[i]);
+    if (!std::ranges::all_of(own, is_kept) && !takes(own.front().folder)) return false;
     make_folders(own.front().folder);
     const std::optional<FolderLock> lock = FolderLock::if_free(own.front().folder);
     if (!lock) return false;

@@ -12,6 +12,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/interrupt.h"
 #include "holdfast/core/sandbox.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/version.h"
@@ -100,7 +101,7 @@ void remove_run(const std::string& folder, bool with_networks) {
 }  // namespace
 
 FolderClaim::FolderClaim(const std::string& folder)
-    : folder_((check_writable_folder(folder), folder)), made_(folder), lock_(folder) {
+    : folder_((check_writable_folder(folder), folder)), made_(std::in_place, folder), lock_(std::in_place, folder) {
   remove_temporaries(folder, {"models", "cells"});  // other runs may share these
 }
 
@@ -114,15 +115,21 @@ FolderClaim::~FolderClaim() {
     std::filesystem::remove(plan_path(folder_), ignored);
     std::filesystem::remove(std::filesystem::path(plan_path(folder_)).parent_path(), ignored);
   }
-  made_.remove_empty();
+  if (made_) made_->remove_empty();
 }
 
-FolderClaim claim_run_folder(const std::string& folder, const Json& given, bool restart) {
+namespace {
+
+// An identity as it is read back: names that are no UTF-8 are written otherwise.
+Json as_written(const Json& identity, const std::string& folder) {
+  return parse_json(dump_json(identity), folder);
+}
+
+FolderClaim claim_run(const std::string& folder, const Json& given, bool restart, bool goes_on) {
   FolderClaim claim(folder);
-  const Json identity =
-      parse_json(dump_json(given), folder);  // as it is read back: names that are no UTF-8 are written otherwise
+  const Json identity = as_written(given, folder);
   const Json held = holds_a_plan_alone(folder) ? Json() : held_identity(folder);
-  if (!held.is_null() && restart) {
+  if (!held.is_null() && restart && !(goes_on && held == identity)) {
     // Networks and cells of an experiment have keys that say all they depend on: those that fit are used again.
     remove_run(folder, /*with_networks=*/!identity.contains("experiment"));
   } else if (!held.is_null()) {
@@ -137,12 +144,91 @@ FolderClaim claim_run_folder(const std::string& folder, const Json& given, bool 
   return claim;
 }
 
-FolderClaim claim_attack_folder(const std::string& folder) {
+// An attack by several ranks leaves its plan beside its tiles.
+Json attack_plan(const Json& identity, const std::string& folder) {
+  return as_written({{"attack", identity}}, folder);
+}
+
+FolderClaim claim_attack(const std::string& folder, const Json& identity, bool by_ranks) {
   FolderClaim claim(folder);
-  // result.json is written last and taken away first, so a folder with other files has no attack, or half of one.
-  if (!file_exists(folder + "/result.json") && !file_exists(folder + "/perturbed.npy")) check_empty(folder);
+  const Json held = file_exists(plan_path(folder)) ? read_or_advise(plan_path(folder), folder) : Json();
+  if (held.contains("attack")) {
+    if (!by_ranks || held != attack_plan(identity, folder)) remove_tiles(folder);
+  } else if (!file_exists(folder + "/result.json") && !file_exists(folder + "/perturbed.npy")) {
+    // result.json is written last and taken away first, so a folder with other files has no attack, or half of one.
+    check_empty(folder);
+  }
   std::filesystem::remove(folder + "/result.json");
+  if (!by_ranks) return claim;
+  make_folders(folder + "/tiles");
+  write_json(plan_path(folder), attack_plan(identity, folder));
   return claim;
+}
+
+std::string without_instructions(Json identity) {
+  identity.erase("instructions");
+  if (identity.contains("conditions")) identity["conditions"].erase("instructions");
+  return dump_json(identity);
+}
+
+// Every rank must be about to do the same, in the same way, in the same folder.
+void check_ranks_agree(Communicator& ranks, const Json& identity, const std::string& folder) {
+  const std::string name = "claim/" + folder + "/";
+  ranks.agree_on("instruction set", at::get_cpu_capability(),
+                 "set ATEN_CPU_CAPABILITY to the lowest of them (avx2, default) for all ranks");
+  if (ranks.leads()) ranks.publish(name + "identity", without_instructions(identity));
+  const Json first = parse_json(ranks.read(name + "identity"), folder);
+  const Json own = parse_json(without_instructions(identity), folder);
+  if (own != first)
+    usage_error("rank {} is about to do something else than rank 0 (it differs at {}): start all ranks with the same command and the "
+                "same files",
+                ranks.rank(), first_difference(own, first));
+}
+
+// A folder of the same name on each machine would be several folders.
+void check_shared(Communicator& ranks, const std::string& folder) {
+  constexpr std::chrono::seconds kPatience{30};
+  const std::string marker = ranks.read("claimed/" + folder);
+  const auto start = std::chrono::steady_clock::now();
+  while (!marker.empty() && !file_exists(folder + "/" + marker)) {
+    if (std::chrono::steady_clock::now() - start > kPatience)
+      usage_error("{}: rank {} does not see the files of rank 0; --out must be a folder that all machines share", folder,
+                  ranks.rank());
+    throw_if_interrupted();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+// Rank 0 claims, the others wait for it.
+template <class Claim>
+FolderClaim claim_for_all(Communicator* ranks, const std::string& folder, const Json& identity, const Claim& claim) {
+  if (ranks == nullptr) return claim();
+  check_ranks_agree(*ranks, identity, folder);
+  if (!ranks->leads()) {
+    check_shared(*ranks, folder);
+    return {};
+  }
+  FolderClaim own = claim();
+  ranks->publish("claimed/" + folder, file_exists(plan_path(folder)) ? "tiles/plan.json" : "manifest.json");
+  return own;
+}
+
+}  // namespace
+
+FolderClaim claim_run_folder(const std::string& folder, const Json& identity, bool restart, Communicator* ranks) {
+  const bool goes_on = ranks != nullptr && ranks->place().attempt > 0;
+  return claim_for_all(ranks, folder, identity, [&] { return claim_run(folder, identity, restart, goes_on); });
+}
+
+FolderClaim claim_attack_folder(const std::string& folder, const Json& identity, Communicator* ranks) {
+  return claim_for_all(ranks, folder, identity, [&] { return claim_attack(folder, identity, ranks != nullptr); });
+}
+
+void wait_for_readers(Communicator* ranks, const std::string& folder) {
+  if (ranks == nullptr) return;
+  const std::string name = "read/" + folder;
+  if (!ranks->leads()) ranks->add(name, 1);
+  if (ranks->leads()) ranks->wait_for(name, ranks->size() - 1);
 }
 
 Json run_conditions(std::int64_t tile, at::Device device, const std::vector<std::string>& files) {
@@ -197,13 +283,18 @@ void remove_tiles(const std::string& folder) {
   remove_folder(folder + "/tiles");
 }
 
-Json machine_facts(int threads, const std::string& device) {
+Json machine_facts(int threads, const std::string& device, int ranks) {
   const Sandbox sandbox = current_sandbox();
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   return {
       {"holdfast", kVersion},
       {"versions", {{"torch", TORCH_VERSION}, {"compiler", kCompiler}}},
-      {"hardware", {{"cpu", processor_name()}, {"cores", cores}, {"threads", threads > 0 ? threads : cores}, {"device", device}}},
+      {"hardware",
+       {{"cpu", processor_name()},
+        {"cores", cores},
+        {"threads", threads > 0 ? threads : cores},
+        {"ranks", ranks},
+        {"device", device}}},
       {"sandbox", {{"files", sandbox.files}, {"sockets", sandbox.sockets}}}};
 }
 

@@ -1,6 +1,6 @@
 // The tile: a run's samples are cut by index into tiles of a fixed size. A tile is computed by one thread with
 // intra-operator parallelism 1, and tiles run side by side. It is the unit of work, of resuming, of progress and of
-// distribution, so results are the same bytes for any number of threads or interruptions.
+// distribution, so results are the same bytes for any number of threads, ranks or interruptions.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,9 @@ class TileThread {
 
 // Calls work(tile) for every tile on `threads` threads (0: one for each core; 1: the calling thread). Tiles start in
 // order of index. The first exception stops new tiles, waits for running ones and is thrown again; so does an
-// interrupt. `skip(tile)` true leaves a tile out: it was done before.
+// interrupt. `skip(tile)` true leaves a tile out: it was done before. `take` gives the index of the next tile where others
+// work on the same tiles; one past the last ends this process's part.
 void for_each_tile(std::int64_t samples, std::int64_t tile_size, int threads, const std::function<void(const Tile&)>& work,
-                   const std::function<bool(const Tile&)>& skip = {});
+                   const std::function<bool(const Tile&)>& skip = {}, const std::function<std::int64_t()>& take = {});
 
 }  // namespace holdfast

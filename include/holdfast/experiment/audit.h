@@ -46,6 +46,7 @@ struct AuditPlan {
   std::vector<std::string> command;                    // for the manifest
   Json identity = Json::object();                      // what makes this run this run: see claim_run_folder
   std::vector<std::pair<std::string, double>> stages;  // seconds of what was done before, for the manifest
+  Communicator* ranks = nullptr;                       // others that run the same plan
 };
 
 // How a model's outputs were read, for its facts: {"output": "logit"} unless they are logits, and what was asked for:
@@ -61,6 +62,7 @@ void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Tria
 
 // Runs what is not done yet and writes the folder; continues one that was interrupted. Returns results.json. The folder must
 // have been claimed (run_folder.h). `report.html` is not written here: it is made from the files; gates are complete_audit's.
+// Ranks other than 0 compute tiles, write nothing else, and get null.
 Json run_audit(const AuditPlan& plan, const std::string& folder);
 
 // An audit before any work: who it is, what it must meet, and how to prepare it.
@@ -70,8 +72,10 @@ struct AuditRequest {
   std::function<AuditPlan()> prepare;
   std::vector<std::string> command = {};  // for the manifest
   std::string compare = {};               // the folder of another run, for gates on the difference; may be empty
+  Communicator* ranks = nullptr;          // others with the same request
 };
-// results.json of the complete run that lies in the claimed folder, held against these gates, or of a run that is done now.
+// results.json of the complete run that lies in the claimed folder, held against these gates, or of a run that is done now. Null
+// on ranks other than 0.
 Json complete_audit(const AuditRequest& request, const std::string& folder);
 
 }  // namespace holdfast::experiment

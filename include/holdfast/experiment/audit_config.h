@@ -90,8 +90,9 @@ std::vector<Dataset> load_datasets(const AuditConfig& config);
 // files, and the conditions it runs under.
 Json identity_of(const AuditConfig& config, const std::vector<Dataset>& datasets, const TileOptions& tiles, at::Device device);
 
-// Trains what is to be trained (into RUN/models/NAME, where an interrupted training goes on) and loads the other models.
+// Trains what is to be trained (into RUN/models/NAME, where an interrupted training goes on) and loads the other models. Of
+// several ranks, rank 0 trains and the others wait for what it made.
 AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& datasets, const std::string& folder,
-                        const TileOptions& tiles, at::Device device);
+                        const TileOptions& tiles, at::Device device, Communicator* ranks = nullptr);
 
 }  // namespace holdfast::experiment

@@ -10,6 +10,7 @@
 
 #include "holdfast/attack/attack.h"
 #include "holdfast/attack/verify.h"
+#include "holdfast/core/communicator.h"
 #include "holdfast/core/progress.h"
 #include "holdfast/core/stages.h"
 #include "holdfast/experiment/explain_all.h"
@@ -35,6 +36,7 @@ class TileStore {
   bool has(std::int64_t tile) const;
   CellResult load(std::int64_t tile) const;
   void save(std::int64_t tile, const CellResult& result) const;  // atomic
+  const std::string& folder() const { return folder_; }
 
  private:
   std::string path(std::int64_t tile) const;
@@ -47,6 +49,11 @@ void check_cell(const Attack& attack, const AttackTask& task);
 // Runs a task that was checked. Every result is verified, those of stored tiles too.
 CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOptions& tiles, Progress* progress = nullptr,
                     const TileStore* store = nullptr);
+
+// The same with the help of other ranks, which all call this with one store. Rank 0 gets the whole result. The others get what
+// the next cell may need of it, the perturbed inputs and the outcomes: verifying and judging is rank 0's.
+CellResult run_cell_together(Communicator& ranks, const Attack& attack, const AttackTask& task, const TileOptions& tiles,
+                             Progress* progress, const TileStore& store);
 
 // Folded maps for metrics; they refer to the schema of the inputs, or to its table where maps have one value for each feature of
 // it.

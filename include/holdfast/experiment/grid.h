@@ -115,6 +115,7 @@ class Grid {
     bool levels = true;       // between and own advantage; else chance alone
     bool warnings = true;     // in the log, of what must not be read as robustness
     std::string folder = {};  // finished tiles are kept below it; empty: nowhere
+    Communicator* ranks = nullptr;  // others that run the same cells; needs a folder. All but rank 0 get rows without judgement
   };
   explicit Grid(Options options) : options_(std::move(options)) {}
 
@@ -123,7 +124,9 @@ class Grid {
   MapComparison compare(const Row& row, const Metric& metric);
 
  private:
-  std::optional<RandomPoints> random_points(const Cell& cell, const CellResult& result, const std::string& store);
+  CellResult run_attack(const Attack& attack, const AttackTask& task, Progress* progress, const std::string& store_folder) const;
+  std::optional<RandomPoints> random_points(const Cell& cell, const CellResult& result, const std::string& store_folder);
+  bool judges() const { return options_.ranks == nullptr || options_.ranks->leads(); }
 
   Options options_;
   std::size_t done_ = 0;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/core/communicator.h"
 #include "holdfast/core/progress.h"
 #include "holdfast/core/stages.h"
 #include "holdfast/experiment/explain_all.h"
@@ -17,6 +19,10 @@ namespace holdfast::experiment {
 void check_measure(const Measure& measure, const MeasureTask& task);
 // The same bytes for any number of threads; equal up to rounding between tile sizes. The task must have been checked.
 Measurement measure_all(const Measure& measure, const MeasureTask& task, const TileOptions& tiles, Progress* progress = nullptr);
+// The same with the help of other ranks, which all call this with one `name` that no other work has. Rank 0 gets the measurement,
+// the others an empty one.
+Measurement measure_together(Communicator& ranks, const std::string& name, const Measure& measure, const MeasureTask& task,
+                             const TileOptions& tiles, Progress* progress = nullptr);
 
 // Over samples, by bootstrap; where all values are equal, within the measure's range (metric/levels.h).
 Interval measured_interval(const Measure& measure, const Measurement& measured, std::uint64_t seed);

@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +21,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/core/communicator.h"
 #include "holdfast/core/json.h"
 #include "holdfast/core/judgement.h"
 #include "holdfast/core/registry.h"
@@ -145,8 +147,9 @@ class ExperimentContext {
   struct Folders {
     std::string run, models, cells;
   };
+  // Networks and cells are shared with `ranks`, where there are any.
   ExperimentContext(Scale scale, std::uint64_t seed, int threads, at::Device device, Folders folders,
-                    std::vector<std::string> only = {});
+                    std::vector<std::string> only = {}, Communicator* ranks = nullptr);
 
   const Scale scale;
   const std::uint64_t seed;
@@ -196,7 +199,13 @@ class ExperimentContext {
   void train_missing(const Dataset& dataset, const std::vector<TrainOptions>& options,
                      const std::vector<std::vector<std::size_t>>& groups, const std::string& label);
 
+  // Whether this rank may do a piece of work: each is given to one rank; without other ranks always.
+  bool takes(const std::string& piece);
+
   Folders folders_;
+  Communicator* ranks_;
+  std::mutex taken_mutex_;
+  std::set<std::string> taken_;  // pieces that this rank was given
   std::vector<std::pair<std::string, std::shared_ptr<const ExperimentData>>> datasets_;
   std::vector<std::string> notes_;
   std::int64_t trained_ = 0, models_kept_ = 0, computed_ = 0, cells_kept_ = 0;
@@ -239,8 +248,10 @@ struct ReproduceOptions {
   std::vector<std::string> only = {};
   bool restart = false;       // a run of other settings or data that lies in the folder is replaced
   bool may_be_empty = false;  // an experiment without any of the datasets in `only` gives null and no folder, not an error
+  Communicator* ranks = nullptr;  // others that run the same experiment
 };
-// Runs one experiment and writes results.json and manifest.json; a complete run is read instead. Returns results.json:
+// Runs one experiment and writes results.json and manifest.json; a complete run is read instead. Ranks other than 0 train networks
+// and compute cells, and get null. Returns results.json:
 //     {"kind": "experiment", "experiment", "scale", "seed", "title", "paper", "settings",
 //      "tables": [{"name", "caption", "keys", "columns", "kinds", "rows": [{"keys": [...], "values": [{"value", "low", "high",
 //                  "n", "published"?, "chance"?, "between"?, "specific"?, "lift"?, "effective_sets"?, "own_advantage"?}]}]}],

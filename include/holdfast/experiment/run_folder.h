@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/core/communicator.h"
 #include "holdfast/core/folder_lock.h"
 #include "holdfast/core/json.h"
 #include "holdfast/core/new_folders.h"
@@ -17,6 +19,7 @@ namespace holdfast::experiment {
 // A folder that is this process's own for as long as the claim lives. A claim under which nothing was done leaves nothing.
 class FolderClaim {
  public:
+  FolderClaim() = default;  // of no folder: that of a rank whose rank 0 holds it
   explicit FolderClaim(const std::string& folder);
   ~FolderClaim();
   FolderClaim(FolderClaim&& other) noexcept;
@@ -24,19 +27,26 @@ class FolderClaim {
 
  private:
   std::string folder_;
-  NewFolders made_;
-  FolderLock lock_;
+  std::optional<NewFolders> made_;
+  std::optional<FolderLock> lock_;
 };
 
 // Before any work: takes a new or empty folder, or one with the same identity, whose finished tiles are then used. The folder
 // is this process's while the claim lives. `identity` is what makes a run this run: resolved configuration, seed, tile,
 // digests of all data and files it reads. Throws kUsage when the folder holds another run, which `restart` removes instead, or
 // other files, or when another process has it.
-[[nodiscard]] FolderClaim claim_run_folder(const std::string& folder, const Json& identity, bool restart = false);
+//
+// Of several ranks, rank 0 claims the folder for all. The others wait for it; every rank throws kUsage when its identity is not rank
+// 0's or when it does not see rank 0's folder. A group that torchrun starts again goes on in spite of `restart`.
+[[nodiscard]] FolderClaim claim_run_folder(const std::string& folder, const Json& identity, bool restart = false,
+                                           Communicator* ranks = nullptr);
 
 // For a single attack: a new or empty folder, or one with the result of another attack, which goes. Throws kUsage when the folder
-// holds other things.
-[[nodiscard]] FolderClaim claim_attack_folder(const std::string& folder);
+// holds other things. Several ranks keep their tiles in it until the result is written; those of the same attack are used again.
+[[nodiscard]] FolderClaim claim_attack_folder(const std::string& folder, const Json& identity = {}, Communicator* ranks = nullptr);
+
+// Before tiles are removed: waits, on rank 0, until no other rank reads them.
+void wait_for_readers(Communicator* ranks, const std::string& folder);
 
 // The part of an identity that every run has: version, torch build, device and tile, on which bytes depend, and the checksums
 // of the files it reads (names that are no files are passed over).
@@ -55,8 +65,9 @@ std::vector<std::string> array_files(const std::string& folder);
 std::string tile_folder(const std::string& folder, std::size_t cell);
 void remove_tiles(const std::string& folder);
 
-// {"holdfast": "0.1.0", "versions": {...}, "hardware": {...}}: what a reader needs to judge timings and repeat a run.
-Json machine_facts(int threads, const std::string& device);
+// {"holdfast": "0.1.0", "versions": {...}, "hardware": {...}}: what a reader needs to judge timings and repeat a run. "ranks" is
+// the number of processes that worked together.
+Json machine_facts(int threads, const std::string& device, int ranks = 1);
 
 // "AMD EPYC, torch 2.13.0, cpu": on what a piece of work was done.
 std::string machine_in_words(const std::string& device);

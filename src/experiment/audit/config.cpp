@@ -133,7 +133,7 @@ void check_before_training(const AuditConfig::ModelEntry& entry, const Dataset& 
 }
 
 AuditModel train_model(const AuditConfig::ModelEntry& entry, const Dataset& dataset, const std::string& folder,
-                       const TileOptions& tiles, at::Device device) {
+                       const TileOptions& tiles, at::Device device, Communicator* ranks) {
   TrainOptions options = entry.training;
   options.folder = folder + "/models/" + entry.name;
   options.device = device;
@@ -147,8 +147,15 @@ AuditModel train_model(const AuditConfig::ModelEntry& entry, const Dataset& data
                  {"recipe", result.options.recipe},
                  {"epochs", result.history.size()},
                  {"parameters", result.network.parameter_count()}};
-  model.model = load_model(parse_method_call(result.architecture).name + ":" + weights, device);
+  const std::string file = parse_method_call(result.architecture).name + ":" + weights;
+  model.model = load_model(file, device);
+  if (ranks != nullptr) ranks->publish("trained/" + entry.name, file);
   return model;
+}
+
+// The model that rank 0 has trained; its facts are written by rank 0 alone.
+AuditModel trained_elsewhere(const AuditConfig::ModelEntry& entry, Communicator& ranks, at::Device device) {
+  return {.name = entry.name, .data = entry.dataset, .model = load_model(ranks.read("trained/" + entry.name), device)};
 }
 
 AuditModel load_audit_model(const AuditConfig::ModelEntry& entry, const at::Tensor& inputs, at::Device device) {
@@ -210,7 +217,7 @@ Json identity_of(const AuditConfig& config, const std::vector<Dataset>& datasets
 }
 
 AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& datasets, const std::string& folder,
-                        const TileOptions& tiles, at::Device device) {
+                        const TileOptions& tiles, at::Device device, Communicator* ranks) {
   AuditPlan plan{.title = config.title, .seed = config.seed, .tiles = tiles, .worst = config.worst};
   for (std::size_t i = 0; i < datasets.size(); ++i) plan.data.push_back(make_data(config.datasets[i], datasets[i]));
   for (const AuditConfig::ModelEntry& entry : config.models) {
@@ -218,8 +225,13 @@ AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& d
   }
   for (const AuditConfig::ModelEntry& entry : config.models) {
     const auto start = std::chrono::steady_clock::now();
-    plan.models.push_back(entry.file.empty() ? train_model(entry, datasets[entry.dataset], folder, tiles, device)
-                                             : load_audit_model(entry, plan.data[entry.dataset].samples.inputs, device));
+    if (!entry.file.empty()) {
+      plan.models.push_back(load_audit_model(entry, plan.data[entry.dataset].samples.inputs, device));
+    } else if (ranks != nullptr && !ranks->leads()) {
+      plan.models.push_back(trained_elsewhere(entry, *ranks, device));
+    } else {
+      plan.models.push_back(train_model(entry, datasets[entry.dataset], folder, tiles, device, ranks));
+    }
     plan.stages.emplace_back((entry.file.empty() ? "train " : "load ") + entry.name, seconds_since(start));
   }
   return plan;

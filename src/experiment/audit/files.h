@@ -55,7 +55,8 @@ void write_arrays(const std::string& folder, const Row& row, std::int64_t count)
 // measures.csv: one line a sample and column; `part` is empty for the measure itself.
 std::string measures_header();
 std::string measure_lines(const MeasureRow& row);
-// What is stored in `folder` is not computed again.
-MeasureRow run_measure(const MeasureCell& cell, const TileOptions& tiles, const std::string& folder, Progress* progress);
+// What is stored in `folder` is not computed again. With `ranks`, all of them compute; rank 0 has the row and stores it.
+MeasureRow run_measure(const MeasureCell& cell, const TileOptions& tiles, const std::string& folder, Progress* progress,
+                       Communicator* ranks = nullptr);
 
 }  // namespace holdfast::experiment

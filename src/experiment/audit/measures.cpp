@@ -29,15 +29,27 @@ Measurement measurement_from(const Json& json) {
   return measured;
 }
 
+// Rank 0 decides for all: its file may come to be while another rank looks for it.
+bool is_stored(const std::string& path, Communicator* ranks) {
+  if (ranks == nullptr) return file_exists(path);
+  if (ranks->leads()) ranks->publish("stored/" + path, file_exists(path) ? "yes" : "no");
+  return ranks->read("stored/" + path) == "yes";
+}
+
 }  // namespace
 
-MeasureRow run_measure(const MeasureCell& cell, const TileOptions& tiles, const std::string& folder, Progress* progress) {
+MeasureRow run_measure(const MeasureCell& cell, const TileOptions& tiles, const std::string& folder, Progress* progress,
+                       Communicator* ranks) {
   const std::string path = folder + "/measurement.json";
-  if (file_exists(path)) {
+  if (is_stored(path, ranks)) {
+    if (ranks != nullptr && !ranks->leads()) return {cell, {}};
     if (progress != nullptr) progress->advance(cell.subject.samples.count());
     return {cell, measurement_from(read_json(path))};
   }
-  const Measurement measured = measure_all(*cell.measure, cell.task(), tiles, progress);
+  const Measurement measured = ranks == nullptr
+                                   ? measure_all(*cell.measure, cell.task(), tiles, progress)
+                                   : measure_together(*ranks, folder, *cell.measure, cell.task(), tiles, progress);
+  if (ranks != nullptr && !ranks->leads()) return {cell, {}};
   make_folders(folder);
   write_json(path, stored(measured));
   return {cell, measured};

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <tuple>
 
 #include "files.h"
 #include "holdfast/core/clock.h"
@@ -14,22 +15,39 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Everything that an audit runs, checked, in the order of its tables.
+std::pair<std::vector<Cell>, std::vector<MeasureCell>> cells_of(const AuditPlan& plan) {
+  std::pair<std::vector<Cell>, std::vector<MeasureCell>> all;
+  for (const AuditModel& model : plan.models) {
+    const AuditData& data = plan.data.at(model.data);
+    const Subject subject{data.name, model.name, model.model, data.samples};
+    for (Cell& cell : make_cells(subject, data.trial, plan.seed)) all.first.push_back(std::move(cell));
+    for (MeasureCell& cell : make_measure_cells(subject, data.trial, plan.seed)) all.second.push_back(std::move(cell));
+  }
+  return all;
+}
+
+// The part of a rank that does not lead: it computes tiles.
+void help_with_audit(const AuditPlan& plan, const std::string& folder) {
+  const auto [cells, measure_cells] = cells_of(plan);
+  Grid grid({.tiles = plan.tiles, .folder = folder, .ranks = plan.ranks});
+  for (const Cell& cell : cells) grid.run(cell);
+  for (std::size_t index = 0; index < measure_cells.size(); ++index)
+    run_measure(measure_cells[index], plan.tiles, tile_folder(folder, cells.size() + index), /*progress=*/nullptr, plan.ranks);
+  wait_for_readers(plan.ranks, folder);
+}
+
 // Runs the cells of an audit one after the other and gathers what the run's files say of them.
 class Audit {
  public:
   Audit(const AuditPlan& plan, std::string folder)
       : plan_(plan),
         folder_(std::move(folder)),
-        grid_({.tiles = plan.tiles, .folder = folder_}),
+        grid_({.tiles = plan.tiles, .folder = folder_, .ranks = plan.ranks}),
         samples_(folder_ + "/samples.csv"),
         stages_(plan.stages) {
     samples_.write(samples_header());
-    for (const AuditModel& model : plan.models) {
-      const AuditData& data = plan.data.at(model.data);
-      const Subject subject{data.name, model.name, model.model, data.samples};
-      for (Cell& cell : make_cells(subject, data.trial, plan.seed)) cells_.push_back(std::move(cell));
-      for (MeasureCell& cell : make_measure_cells(subject, data.trial, plan.seed)) measure_cells_.push_back(std::move(cell));
-    }
+    std::tie(cells_, measure_cells_) = cells_of(plan);
   }
 
   void run() {
@@ -106,7 +124,7 @@ class Audit {
     const MeasureCell& cell = measure_cells_[index];
     progress.note(fmt::format("{} {}", cell.subject.model_name, cell.measure->name()));
     const Clock::time_point start = Clock::now();
-    measured_.push_back(run_measure(cell, plan_.tiles, tile_folder(folder_, cells_.size() + index), &progress));
+    measured_.push_back(run_measure(cell, plan_.tiles, tile_folder(folder_, cells_.size() + index), &progress, plan_.ranks));
     stages_.emplace_back(fmt::format("{}: {} {}", cell.subject.model_name, cell.explainer_name(), cell.measure->name()),
                          seconds_since(start));
   }
@@ -136,7 +154,7 @@ Json data_json(const AuditData& data) {
 Json manifest_json(const AuditPlan& plan, const Audit& audit, const std::string& folder, const std::string& started,
                    double seconds) {
   const std::string device = plan.models.empty() ? "cpu" : plan.models.front().model->device().str();
-  Json json = machine_facts(plan.tiles.threads, device);
+  Json json = machine_facts(plan.tiles.threads, device, plan.ranks == nullptr ? 1 : plan.ranks->size());
   json["kind"] = "audit";
   json["title"] = plan.title;
   json["command"] = plan.command;
@@ -162,6 +180,10 @@ Json manifest_json(const AuditPlan& plan, const Audit& audit, const std::string&
 }  // namespace
 
 Json run_audit(const AuditPlan& plan, const std::string& folder) {
+  if (plan.ranks != nullptr && !plan.ranks->leads()) {
+    help_with_audit(plan, folder);
+    return {};
+  }
   const std::string started = utc_now();
   const Clock::time_point start = Clock::now();
   Audit audit(plan, folder);
@@ -170,6 +192,7 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
   audit.finish_samples();
   if (const std::string measures = audit.measures(); !measures.empty()) write_atomic(folder + "/measures.csv", measures);
   write_json(folder + "/results.json", results);
+  wait_for_readers(plan.ranks, folder);  // a rank that comes late must not take the run for one that was complete before
   write_json(folder + "/manifest.json", manifest_json(plan, audit, folder, started, seconds_since(start)));
   remove_tiles(folder);
   return results;
@@ -182,8 +205,10 @@ Json complete_audit(const AuditRequest& request, const std::string& folder) {
     AuditPlan plan = request.prepare();
     plan.identity = request.identity;
     plan.command = request.command;
+    plan.ranks = request.ranks;
     run_audit(plan, folder);
   }
+  if (request.ranks != nullptr && !request.ranks->leads()) return {};
   Json results = read_json(folder + "/results.json");
   const Json drops = request.compare.empty() ? Json::array() : drops_against(request.compare, folder);
   results["gates"] = check_gates(request.gates, results.at("rows"), results.value("measures", Json::array()), drops);
