@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 
 constexpr int kJoinSeconds = 300;
 constexpr milliseconds kFirstPause{2}, kLongestPause{100};
-constexpr std::chrono::seconds kPatienceAtTheEnd{30};
+constexpr int kPatienceAtTheEnd = 30, kPatienceAfterFailure = 5;  // seconds
 constexpr const char* kFailure = "failure";
 
 Bytes to_bytes(const std::string& text) {
@@ -134,6 +134,8 @@ bool Communicator::fail(const std::string& message, int exit_code) noexcept {
     const bool first = add("failures", 1) == 1;
     if (first)
       publish(kFailure, Json{{"rank", rank()}, {"host", host_name()}, {"message", message}, {"exit_code", exit_code}}.dump());
+    add("left", 1);
+    if (leads() && !place_.is_hosted) wait_for_leavers(kPatienceAfterFailure);
     return first;
   } catch (const std::exception&) {  // the store is gone, and with it those who would hear of it
     return true;
@@ -147,10 +149,15 @@ int Communicator::leave(int exit_code) {
     return code;
   }
   publish("exit", std::to_string(exit_code));
-  if (place_.is_hosted) return exit_code;
-  const auto deadline = std::chrono::steady_clock::now() + kPatienceAtTheEnd;
-  wait_until([&] { return add("left", 0) >= size() - 1 || std::chrono::steady_clock::now() > deadline; });
+  add("left", 1);
+  if (!place_.is_hosted) wait_for_leavers(kPatienceAtTheEnd);
   return exit_code;
+}
+
+// Rank 0 keeps the store: the others read its last words there. Those who do not come are not waited for.
+void Communicator::wait_for_leavers(int seconds) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (add("left", 0) < size() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kFirstPause);
 }
 
 bool Communicator::has(const std::string& name) {
@@ -161,6 +168,7 @@ void Communicator::throw_if_another_failed() {
   if (!has(std::string("text/") + kFailure)) return;
   const Bytes bytes = store_->shared->get(std::string("text/") + kFailure);
   const Json failure = Json::parse(bytes);
+  add("left", 1);
   throw OtherRankFailed(fmt::format("rank {} on {} failed: {}", failure.at("rank").get<int>(),
                                     failure.at("host").get<std::string>(), failure.at("message").get<std::string>()),
                         failure.at("exit_code"));

@@ -60,7 +60,8 @@ class Communicator {
 
   // Throws OtherRankFailed when a rank has failed: for loops that wait for its files.
   void throw_if_another_failed();
-  // Tells the others that this rank has failed; true for the first to fail, whose sentence is the one to show.
+  // Tells the others that this rank has failed; true for the first to fail, whose sentence is the one to show. Where rank 0 keeps
+  // the store it waits a little until the others know.
   bool fail(const std::string& message, int exit_code) noexcept;
   // The end of every rank: gives rank 0's exit code. Rank 0 waits a little for the others, whom its store serves.
   int leave(int exit_code);
@@ -69,6 +70,7 @@ class Communicator {
   struct Store;
   bool has(const std::string& name);
   void wait_until(const std::function<bool()>& holds);
+  void wait_for_leavers(int seconds);
 
   const RankPlace place_;
   std::unique_ptr<Store> store_;
