@@ -221,7 +221,7 @@ void fill_store(Communicator& ranks, const Attack& attack, const AttackTask& tas
   whole_task.samples = prepared(task.samples, task.model);
   SharedTiles shared(ranks, store.folder(), samples, progress);
   run_tiles(
-      task.model, samples, tile_size(tiles, task.samples.layout()), tiles.threads,
+      task.model, samples, tile_size(tiles, task.samples.layout(), task.model), tiles.threads,
       [&](const Tile& tile) {
         if (tile.begin == 0) check_tile_apart(task.model, task.samples.inputs, tile.end);
         return store.has(tile.index) ? std::nullopt : std::optional(run_tile(attack, whole_task, tile));
@@ -331,7 +331,7 @@ CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOpti
 CellResult run_cell_together(Communicator& ranks, const Attack& attack, const AttackTask& task, const TileOptions& tiles,
                              Progress* progress, const TileStore& store) {
   fill_store(ranks, attack, task, tiles, progress, store);
-  const std::int64_t samples = task.samples.count(), size = tile_size(tiles, task.samples.layout());
+  const std::int64_t samples = task.samples.count(), size = tile_size(tiles, task.samples.layout(), task.model);
   wait_for_tiles(store, tile_count(samples, size));
   if (!ranks.leads()) return read_points(store, samples, size);
   return run_cell(attack, task, tiles, /*progress=*/nullptr, &store);

@@ -31,7 +31,7 @@ Measurement join(std::vector<Measurement> tiles) {
 }
 
 std::int64_t tile_size_of(const MeasureTask& task, const TileOptions& tiles) {
-  return tile_size(tiles, task.samples.layout());
+  return tile_size(tiles, task.samples.layout(), task.model);
 }
 
 template <class Keep>
