@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,9 @@ namespace {
 
 constexpr Judgement kHolds = Judgement::kHolds, kInPart = Judgement::kHoldsInPart, kFails = Judgement::kDoesNotHold,
                     kOpen = Judgement::kNotDecided;
+
+// Beyond this a number of seeds is no plan.
+constexpr double kManySeeds = 100;
 
 }  // namespace
 
@@ -38,16 +42,61 @@ std::string words(const std::vector<Case>& cases) {
   return parts.empty() ? "none measured" : fmt::format("{}", fmt::join(parts, "; "));
 }
 
-void Tally::add_above(const Value& value, double limit) {
-  if (std::isnan(value.value)) return;
-  ++all;
-  in_favour += surely_above(value, limit) ? 1 : 0;
-  against += surely_below(value, limit) ? 1 : 0;
-  likely += value.value >= limit ? 1 : 0;
+double seeds_needed(const Value& value, double limit) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  if (std::isnan(value.value) || !value.low || !value.high || value.value == limit) return kNever;
+  const double reach = value.value > limit ? value.value - *value.low : *value.high - value.value;
+  return std::pow(reach / std::abs(value.value - limit), 2);
 }
 
-void Tally::add_below(const Value& value, double limit) {
-  add_above(negative(value), -limit);
+namespace {
+
+std::string times_as_many(double factor) {
+  return factor < 10 ? fmt::format("About {:.1f} times as many seeds", std::max(factor, 1.1))
+                     : fmt::format("About {:.0f} times as many seeds", factor);
+}
+
+}  // namespace
+
+std::string what_decides(const Value& value, double limit) {
+  if (std::isnan(value.value)) return "It was not measured.";
+  if (!value.low || !value.high) return "It has no interval: more seeds would give it one.";
+  const double factor = seeds_needed(value, limit);
+  if (factor > kManySeeds)
+    return fmt::format("Its mean is at the limit: no number of seeds up to {:.0f} times as many decides it.", kManySeeds);
+  return times_as_many(factor) + " would decide it, if the mean stays as it is.";
+}
+
+void Tally::add_above(const Value& value, double limit, const std::string& name) {
+  if (std::isnan(value.value)) return;
+  ++all;
+  const bool is_for = surely_above(value, limit), is_against = surely_below(value, limit);
+  in_favour += is_for ? 1 : 0;
+  against += is_against ? 1 : 0;
+  likely += value.value >= limit ? 1 : 0;
+  if (!is_for && !is_against) {
+    needed.push_back(seeds_needed(value, limit));
+  } else if (!name.empty()) {
+    (is_for ? for_it : against_it).push_back(name);
+  }
+}
+
+void Tally::add_below(const Value& value, double limit, const std::string& name) {
+  add_above(negative(value), -limit, name);
+}
+
+std::string Tally::what_decides() const {
+  if (all == 0) return "There is no case: a dataset that counts would decide it.";
+  if (open() == 0) return "";
+  std::vector<double> sorted = needed;
+  std::ranges::sort(sorted);
+  const std::int64_t wanted = std::max<std::int64_t>(1, all / 2 + 1 - in_favour - against);
+  const double factor =
+      wanted <= std::ssize(sorted) ? sorted[static_cast<std::size_t>(wanted - 1)] : std::numeric_limits<double>::infinity();
+  if (factor > kManySeeds)
+    return fmt::format("Even {:.0f} times as many seeds would leave half of the cases open, if the means stay as they are.",
+                       kManySeeds);
+  return times_as_many(factor) + " would decide more than half of the cases, if the means stay as they are.";
 }
 
 Value Tally::share() const {
@@ -68,7 +117,7 @@ Judgement judge_most(const Tally& tally) {
 Judgement judge_all(const Tally& tally) {
   if (2 * tally.against > tally.all) return kFails;
   if (tally.against == 0) return 2 * tally.in_favour > tally.all ? kHolds : kOpen;
-  return tally.in_favour > 0 ? kInPart : kOpen;
+  return tally.in_favour > 0 ? kInPart : kFails;
 }
 
 Judgement judge_above(const Value& value, double limit) {
@@ -86,11 +135,65 @@ Judgement judge_mean_above(const std::vector<Case>& datasets, double limit) {
 }
 
 Judgement combined(const std::vector<Judgement>& parts) {
-  const auto is = [](Judgement wanted) { return [wanted](Judgement part) { return part == wanted; }; };
-  if (parts.empty()) return kOpen;
-  if (std::ranges::all_of(parts, is(kHolds))) return kHolds;
-  if (std::ranges::all_of(parts, is(kFails))) return kFails;
-  return std::ranges::any_of(parts, is(kHolds)) || std::ranges::any_of(parts, is(kInPart)) ? kInPart : kOpen;
+  const auto any = [&](Judgement wanted) { return std::ranges::find(parts, wanted) != parts.end(); };
+  const bool holds = any(kHolds) || any(kInPart), fails = any(kFails) || any(kInPart);
+  if (fails) return holds ? kInPart : kFails;
+  return holds && !any(kOpen) ? kHolds : kOpen;
+}
+
+Judgement combined(const std::vector<ClaimPart>& parts) {
+  std::vector<Judgement> judgements;
+  for (const ClaimPart& part : parts) judgements.push_back(part.judgement);
+  return combined(judgements);
+}
+
+ClaimPart part_of_most(const std::string& name, const Tally& tally) {
+  const Judgement judgement = judge_most(tally);
+  return {name, judgement, judgement == kOpen ? tally.what_decides() : ""};
+}
+
+ClaimPart part_of_all(const std::string& name, const Tally& tally) {
+  const Judgement judgement = judge_all(tally);
+  return {name, judgement, judgement == kOpen ? tally.what_decides() : ""};
+}
+
+ClaimPart part_above(const std::string& name, const Value& value, double limit) {
+  const Judgement judgement = judge_above(value, limit);
+  return {name, judgement, judgement == kOpen ? what_decides(value, limit) : ""};
+}
+
+ClaimPart part_below(const std::string& name, const Value& value, double limit) {
+  return part_above(name, negative(value), -limit);
+}
+
+ClaimPart part_mean_above(const std::string& name, const std::vector<Case>& datasets, double limit) {
+  const Judgement judgement = judge_mean_above(datasets, limit);
+  return {name, judgement, judgement == kOpen ? what_decides(mean_over(datasets), limit) : ""};
+}
+
+std::string in_words(const std::vector<ClaimPart>& parts) {
+  std::vector<std::string> holds, fails, open;
+  for (const ClaimPart& part : parts) {
+    if (part.judgement == kHolds) holds.push_back(part.name);
+    if (part.judgement == kFails) fails.push_back(part.name);
+    if (part.judgement == kInPart) {
+      holds.push_back("some of " + part.name);
+      fails.push_back("some of " + part.name);
+    }
+    if (part.judgement == kOpen) open.push_back(part.needs.empty() ? part.name : fmt::format("{} ({})", part.name, part.needs));
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [head, names] : {std::pair("Surely holds", holds), {"Surely refuted", fails}, {"Open", open}}) {
+    if (!names.empty()) sentences.push_back(fmt::format("{}: {}.", head, fmt::join(names, "; ")));
+  }
+  return fmt::format("{}", fmt::join(sentences, " "));
+}
+
+std::string what_settles(Judgement judgement, const Tally& tally) {
+  if (judgement == kOpen) return tally.what_decides();
+  if (judgement != kInPart || tally.for_it.empty() || tally.against_it.empty()) return "";
+  return fmt::format("Surely for it: {}. Surely against it: {}.", fmt::join(tally.for_it, "; "),
+                     fmt::join(tally.against_it, "; "));
 }
 
 Judgement agreed(const std::vector<Judgement>& readings) {
@@ -148,7 +251,7 @@ Verdict make_verdict(const std::string& claim, const std::string& says, Judgemen
 
 Tally tally_above(const std::vector<Case>& cases, double limit) {
   Tally tally;
-  for (const Case& one : cases) tally.add_above(one.value, limit);
+  for (const Case& one : cases) tally.add_above(one.value, limit, one.name);
   return tally;
 }
 
@@ -162,7 +265,8 @@ Verdict all_above(double limit, const std::string& claim, const std::string& say
   const Tally tally = tally_above(cases, limit);
   const Case* lowest = lowest_of(cases);
   if (lowest == nullptr) return make_verdict(claim, says, kOpen, "There is no case to judge. " + also, {}, seeds);
-  const std::string more = also + (also.empty() || also.ends_with(' ') ? "" : " ");
+  const std::string settles = what_settles(judge_all(tally), tally);
+  const std::string more = also + (also.empty() || also.ends_with(' ') ? "" : " ") + (settles.empty() ? "" : settles + " ");
   if (tally.all == 1) {
     return make_verdict(claim, says, judge_all(tally),
                         fmt::format("Number: {}, {}; above {} is for the claim. {}", what, lowest->name, limit, more),

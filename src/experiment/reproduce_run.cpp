@@ -41,16 +41,21 @@ Json figure_json(const Figure& figure) {
 }
 
 Json verdict_json(const Verdict& verdict, const std::string& experiment, Scale scale) {
-  return {{"claim", verdict.claim},
-          {"says", verdict.says},
-          {"verdict", to_string(verdict.judgement)},
-          {"number", optional_json(verdict.number)},
-          {"low", optional_json(verdict.low)},
-          {"high", optional_json(verdict.high)},
-          {"seeds", verdict.seeds},
-          {"experiment", experiment},
-          {"scale", to_string(scale)},
-          {"why", verdict.why}};
+  Json json{{"claim", verdict.claim},
+            {"says", verdict.says},
+            {"verdict", to_string(verdict.judgement)},
+            {"number", optional_json(verdict.number)},
+            {"low", optional_json(verdict.low)},
+            {"high", optional_json(verdict.high)},
+            {"seeds", verdict.seeds},
+            {"experiment", experiment},
+            {"scale", to_string(scale)},
+            {"why", verdict.why}};
+  for (const ClaimPart& part : verdict.parts) {
+    Json& entry = json["parts"].emplace_back(Json{{"name", part.name}, {"verdict", to_string(part.judgement)}});
+    if (!part.needs.empty()) entry["needs"] = part.needs;
+  }
+  return json;
 }
 
 template <class Item, class Convert>
@@ -106,6 +111,7 @@ void leave_open(std::vector<Verdict>& verdicts, const std::vector<std::string>& 
   for (Verdict& verdict : verdicts) {
     if (only.empty()) continue;
     verdict.judgement = Judgement::kNotDecided;
+    verdict.parts.clear();
     verdict.why =
         fmt::format("The claim is about all datasets, this run is of {} alone (--only). {}", fmt::join(only, ", "), verdict.why);
   }

@@ -145,6 +145,22 @@ std::string first_sentence(const std::string& why) {
   return text;
 }
 
+// Which parts of a claim hold, are refuted and are open, where the verdict has parts: " Surely refuted: A; B."
+std::string parts_in_words(const Json& verdict) {
+  std::string text;
+  for (const auto& [head, word] : {std::pair("Surely holds", "holds"),
+                                   {"Surely refuted", "does not hold"},
+                                   {"Both in some cases", "holds in part"},
+                                   {"Open", "not decided"}}) {
+    std::vector<std::string> names;
+    for (const Json& part : verdict.value("parts", Json::array())) {
+      if (part.at("verdict") == word) names.push_back(part.at("name"));
+    }
+    if (!names.empty()) text += fmt::format(" {}: {}.", head, fmt::join(names, "; "));
+  }
+  return text;
+}
+
 // A verdict and its evidence, as a line of a list: "- **Holds.** Evidence: 0.75 [0.62, 1.00]: share of ... (`lens/appendix`)."
 std::string verdict_markdown(const Json& verdict) {
   const std::string experiment = verdict.at("experiment"), scale = verdict.at("scale"),
@@ -152,7 +168,8 @@ std::string verdict_markdown(const Json& verdict) {
   const int seeds = verdict.at("seeds");
   const std::string where = fmt::format("`{}`, {} scale{}", experiment, scale, seeds > 0 ? ", " + counted(seeds, "seed") : "");
   const std::string number = verdict.at("number").is_number() ? with_interval(verdict, "number") + ": " : "";
-  return fmt::format("- **{}.** Evidence: {}{} ({}).\n", capitalised(judgement(verdict, scale)), number, evidence, where);
+  return fmt::format("- **{}.**{} Evidence: {}{} ({}).\n", capitalised(judgement(verdict, scale)), parts_in_words(verdict),
+                     number, evidence, where);
 }
 
 // Each claim once, with all of its verdicts below it.

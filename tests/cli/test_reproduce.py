@@ -27,6 +27,28 @@ def test_an_experiment_is_described_and_a_misspelt_one_refused(holdfast):
     holdfast.fails("describe", "folder/model.pt", saying="there is no such file")
 
 
+def word_of(parts):
+    """The verdict that parts come to: refuted by one, in part only where another surely holds."""
+    words = {part["verdict"] for part in parts}
+    held, refuted = words & {"holds", "holds in part"}, words & {"does not hold", "holds in part"}
+    if refuted:
+        return "holds in part" if held else "does not hold"
+    return "holds" if words == {"holds"} else "not decided"
+
+
+@pytest.mark.parametrize("paper", ["r2et", "lens"])
+def test_kept_verdicts_follow_from_their_parts_and_the_pages_from_them(holdfast, tmp_path, paper):
+    kept = ROOT / "results" / paper
+    verdicts = json.loads((kept / "verdicts.json").read_text())
+    for verdict in verdicts:
+        if "parts" in verdict:
+            assert verdict["verdict"] == word_of(verdict["parts"]), verdict["claim"]
+        own = json.loads((kept / f"{verdict['experiment'].split('/')[1].split('(')[0]}.json").read_text())
+        assert verdict in own["verdicts"], verdict["claim"]
+    holdfast("report", kept, "--out", "page.md")
+    assert (tmp_path / "page.md").read_text() == (ROOT / "docs" / f"{paper}.md").read_text()
+
+
 def test_without_any_dataset_there_is_the_way_to_one(holdfast, tmp_path):
     holdfast.fails(
         *("reproduce", "r2et/bounds", "--out", "run"),

@@ -51,15 +51,55 @@ TEST(Judging, OfAllCases) {
   EXPECT_EQ(judge_all(tally_of({kAbove, kOpen})), kNotDecided);
   EXPECT_EQ(judge_all(tally_of({kAbove, kAbove, kBelow})), kInPart);
   EXPECT_EQ(judge_all(tally_of({kAbove, kBelow, kBelow})), kFails);
+  EXPECT_EQ(judge_all(tally_of({kBelow, kOpen, kOpen})), kFails);  // one surely against it, none for it
   EXPECT_EQ(judge_all({}), kNotDecided);
 }
 
+Judgement of_parts(const std::vector<Judgement>& parts) {
+  return combined(parts);
+}
+
 TEST(Judging, OfParts) {
-  EXPECT_EQ(combined({kHolds, kHolds}), kHolds);
-  EXPECT_EQ(combined({kFails, kFails}), kFails);
-  EXPECT_EQ(combined({kHolds, kNotDecided}), kInPart);
-  EXPECT_EQ(combined({kFails, kNotDecided}), kNotDecided);
-  EXPECT_EQ(combined({}), kNotDecided);
+  EXPECT_EQ(of_parts({kHolds, kHolds}), kHolds);
+  EXPECT_EQ(of_parts({kFails, kFails}), kFails);
+  EXPECT_EQ(of_parts({kFails, kNotDecided}), kFails);  // one refuted part is enough
+  EXPECT_EQ(of_parts({kHolds, kFails}), kInPart);
+  EXPECT_EQ(of_parts({kHolds, kFails, kNotDecided}), kInPart);
+  EXPECT_EQ(of_parts({kHolds, kNotDecided}), kNotDecided);  // what holds does not speak for what is open
+  EXPECT_EQ(of_parts({kNotDecided, kNotDecided}), kNotDecided);
+  EXPECT_EQ(of_parts({kInPart, kNotDecided}), kInPart);  // one that holds in part is held and refuted
+  EXPECT_EQ(of_parts({kInPart, kFails}), kInPart);
+  EXPECT_EQ(of_parts({kInPart, kHolds}), kInPart);
+  EXPECT_EQ(of_parts({}), kNotDecided);
+}
+
+TEST(Judging, NamesThePartsAndWhatWouldDecideThem) {
+  const std::vector<ClaimPart> parts{part_above("A", kAbove, 0), part_above("B", kBelow, 0), part_above("C", kOpen, 0),
+                                     part_of_all("D", tally_of({kAbove, kAbove, kBelow}))};
+  EXPECT_EQ(combined(parts), kInPart);
+  EXPECT_EQ(in_words(parts),
+            "Surely holds: A; some of D. Surely refuted: B; some of D. Open: C (About 9.0 times as many seeds would decide it, "
+            "if the mean stays as it is.).");
+  EXPECT_EQ(part_below("A", kBelow, 0).judgement, kHolds);
+  EXPECT_EQ(part_mean_above("A", {{"a", kOpen}}, 0).judgement, kNotDecided);
+  EXPECT_DOUBLE_EQ(seeds_needed(around(0.1, 0.3), 0), 9);  // half width over distance, squared
+  EXPECT_DOUBLE_EQ(seeds_needed(around(-0.1, 0.2), 0), 4);
+  EXPECT_TRUE(std::isinf(seeds_needed(around(0, 0.2), 0)) && std::isinf(seeds_needed(kBare, 0)));
+  EXPECT_EQ(what_decides(kBare, 0), "It has no interval: more seeds would give it one.");
+  EXPECT_EQ(what_decides(around(1e-4, 0.2), 0),
+            "Its mean is at the limit: no number of seeds up to 100 times as many decides it.");
+  EXPECT_EQ(tally_of({kAbove, kOpen, around(0.1, 0.2)}).what_decides(),
+            "About 4.0 times as many seeds would decide more than half of the cases, if the means stay as they are.");
+  EXPECT_EQ(tally_of({kBare, kBare}).what_decides(),
+            "Even 100 times as many seeds would leave half of the cases open, if the means stay as they are.");
+  EXPECT_EQ(Tally{}.what_decides(), "There is no case: a dataset that counts would decide it.");
+}
+
+TEST(Judging, NamesTheCasesOfAVerdictInPart) {
+  const std::vector<Case> cases{{"a", kAbove}, {"b", kAbove}, {"c", kBelow}};
+  EXPECT_EQ(what_settles(kInPart, tally_above(cases, 0)), "Surely for it: a; b. Surely against it: c.");
+  EXPECT_EQ(what_settles(kHolds, tally_above(cases, 0)), "");
+  EXPECT_NE(all_above(0, "L6", "", "", cases, "", 3).why.find("Surely against it: c."), std::string::npos);
 }
 
 TEST(Judging, OfAMeanOverDatasets) {
@@ -90,7 +130,8 @@ TEST(Judging, OfAllCasesAboveALimit) {
   EXPECT_EQ(
       half.why,
       "Number: share of the cases in which robust minus natural is above 0; 2 cases: 1 for it, 0 against it, 1 open. It reaches "
-      "lowest in second, 0.300 [-0.200, 0.800]. Cases: first 0.150 [0.100, 0.200]; second 0.300 [-0.200, 0.800].");
+      "lowest in second, 0.300 [-0.200, 0.800]. About 2.8 times as many seeds would decide more than half of the cases, if the "
+      "means stay as they are. Cases: first 0.150 [0.100, 0.200]; second 0.300 [-0.200, 0.800].");
   const Verdict only = all_above(0.9, "L2", "it stays", "what stays", {{"mnist", spread(0.1, 0.2)}}, "Also.", 3);
   EXPECT_EQ(only.judgement, kFails);
   EXPECT_EQ(only.high, 0.2);

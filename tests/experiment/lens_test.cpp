@@ -269,10 +269,12 @@ TEST(LensClaims, OursHoldsWholeOnlyWithinItsConditions) {
   const Condition met{{"between level", spread(0, 0.02)}, 0.05, false}, open{{"accuracy", spread(-0.02, 0)}, -0.01, true},
       missed{{"accuracy", spread(-0.3, -0.2)}, -0.01, true};
   EXPECT_EQ(with_conditions(kHolds, {met}), kHolds);
-  EXPECT_EQ(with_conditions(kHolds, {met, open}), kInPart);
+  EXPECT_EQ(with_conditions(kHolds, {met, open}), kNotDecided);
   EXPECT_EQ(with_conditions(kHolds, {met, missed}), kInPart);
   EXPECT_EQ(with_conditions(kFails, {met}), kFails);
-  EXPECT_EQ(with_conditions(kNotDecided, {missed}), kNotDecided);
+  EXPECT_EQ(with_conditions(kNotDecided, {missed}), kFails);
+  EXPECT_EQ(with_conditions(kNotDecided, {met, open}), kNotDecided);
+  EXPECT_EQ(with_conditions(kInPart, {open}), kInPart);
   EXPECT_EQ(
       in_words({met, missed}),
       "Not surely within the limits: accuracy: -0.250 [-0.300, -0.200], must be above -0.01, missed. Surely within the limits: "

@@ -91,6 +91,13 @@ struct Figure {
   std::vector<Panel> panels = {};
 };
 
+// One of the things that a claim says together with others.
+struct ClaimPart {
+  std::string name;  // "tables, ReLU"
+  Judgement judgement = Judgement::kNotDecided;
+  std::string needs = {};  // what would decide it, where it is open
+};
+
 struct Verdict {
   std::string claim;  // "R2"
   std::string says;   // the claim in words
@@ -98,6 +105,7 @@ struct Verdict {
   std::string why;                                         // what the number is, and what stands against the claim
   std::optional<double> number = {}, low = {}, high = {};  // what decides it, with its 95 % interval
   std::int64_t seeds = 0;                                  // trained networks behind each number; 0: none were trained
+  std::vector<ClaimPart> parts = {};                       // of a claim that says several things; empty: it says one
 };
 
 struct ExperimentResult {
@@ -256,7 +264,8 @@ struct ReproduceOptions {
 //      "tables": [{"name", "caption", "keys", "columns", "kinds", "rows": [{"keys": [...], "values": [{"value", "low", "high",
 //                  "n", "published"?, "chance"?, "between"?, "specific"?, "lift"?, "effective_sets"?, "own_advantage"?}]}]}],
 //      "figures": [{"name", "caption", "spec"?, "panels": [{"title", "arrays"}]}],
-//      "verdicts": [{"claim", "says", "verdict", "number", "low", "high", "seeds", "experiment", "scale", "why"}], "notes"}
+//      "verdicts": [{"claim", "says", "verdict", "number", "low", "high", "seeds", "experiment", "scale", "why",
+//                    "parts"?: [{"name", "verdict", "needs"?}]}], "notes"}
 Json run_experiment(const ReproduceOptions& options);
 
 // Copies a complete run's small files: FOLDER/<paper>/<experiment>.json and .manifest.json, and makes

@@ -59,8 +59,14 @@ std::string in_words(const std::vector<Condition>& conditions) {
 }
 
 Judgement with_conditions(Judgement of_cases, const std::vector<Condition>& conditions) {
-  const bool all = std::ranges::all_of(conditions, [](const Condition& one) { return one.judgement() == Judgement::kHolds; });
-  return of_cases == Judgement::kHolds && !all ? Judgement::kHoldsInPart : of_cases;
+  const auto any = [&](Judgement wanted) {
+    return std::ranges::any_of(conditions, [&](const Condition& one) { return one.judgement() == wanted; });
+  };
+  if (of_cases == Judgement::kNotDecided) return any(Judgement::kDoesNotHold) ? Judgement::kDoesNotHold : of_cases;
+  if (of_cases != Judgement::kHolds) return of_cases;
+  return any(Judgement::kDoesNotHold)  ? Judgement::kHoldsInPart
+         : any(Judgement::kNotDecided) ? Judgement::kNotDecided
+                                       : Judgement::kHolds;
 }
 
 }  // namespace holdfast::experiment::paper::lens

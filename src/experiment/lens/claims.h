@@ -33,7 +33,8 @@ struct Condition {
   Judgement judgement() const;
 };
 std::string in_words(const std::vector<Condition>& conditions);
-// A verdict about all cases holds whole only where all conditions surely hold.
+// A verdict about all cases holds only where all conditions surely hold: in part where one is surely missed. A missed condition
+// refutes what is open.
 Judgement with_conditions(Judgement of_cases, const std::vector<Condition>& conditions);
 
 // Answers of people, by the measure that they side with.

@@ -67,8 +67,16 @@ void PaperRun::judge(const std::string& id, const Finding& finding, std::int64_t
   Words words = finding.words;
   words.insert(options.begin(), options.end());
   const Claim& declared = claim(id);
-  verdicts_[id] =
-      make_verdict(id, fill(declared.says, words), finding.judgement, fill(declared.why, words), finding.number, seeds);
+  std::string why = fill(declared.why, words);
+  for (const std::string& more : {finding.settles, finding.parts.size() > 1 ? in_words(finding.parts) : ""})
+    if (!more.empty()) why += (why.ends_with(' ') ? "" : " ") + more;
+  verdicts_[id] = make_verdict(id, fill(declared.says, words), finding.judgement, why, finding.number, seeds);
+  verdicts_[id].parts = finding.parts;
+}
+
+Finding found_in(std::vector<ClaimPart> parts, Words words, const Value& number) {
+  const Judgement judgement = combined(parts);
+  return {judgement, std::move(words), number, std::move(parts)};
 }
 
 std::int64_t PaperRun::fewest_members() const {

@@ -42,7 +42,11 @@ struct Finding {
   Judgement judgement = Judgement::kNotDecided;
   Words words = {};
   Value number = {};
+  std::vector<ClaimPart> parts = {};  // of a claim that says several things
+  std::string settles = {};           // of one that says one: which cases decide it, or what would
 };
+// The finding of a claim in several parts.
+Finding found_in(std::vector<ClaimPart> parts, Words words, const Value& number);
 
 // Whether the words meet all conditions: "attack=top_t|mass_center".
 bool meets(const Words& words, const std::vector<std::string>& conditions);

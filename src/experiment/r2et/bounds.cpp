@@ -83,22 +83,25 @@ std::int64_t NetworkViolations::sum(std::int64_t Violations::*which) const {
 }
 
 Finding judge_bounds(const AllViolations& all, double chance) {
-  const auto part = [&](const Value& share) { return share.value == 0 ? Judgement::kHolds : judge_below(share, chance); };
+  const auto part = [&](const char* name, const Value& share) {
+    return share.value == 0 ? ClaimPart{name, Judgement::kHolds} : part_below(name, share, chance);
+  };
   const auto counts = [](const NetworkViolations& networks, std::int64_t Violations::*count, std::int64_t Violations::*known) {
     return fmt::format("{} of {}", networks.sum(count), networks.sum(known));
   };
   const Value relu = all.printed_relu.mean(&Violations::below), smooth = all.printed_smooth.mean(&Violations::below),
               above = all.printed_smooth.mean(&Violations::above);
-  return {combined({part(relu), part(smooth), part(above)}),
-          {{"relu_counts", counts(all.printed_relu, &Violations::below_count, &Violations::lower_known)},
-           {"smooth", words(share(smooth))},
-           {"smooth_counts", counts(all.printed_smooth, &Violations::below_count, &Violations::lower_known)},
-           {"above", words(share(above))},
-           {"above_counts", counts(all.printed_smooth, &Violations::above_count, &Violations::upper_known)},
-           {"sound_below", counts(all.sound, &Violations::below_count, &Violations::lower_known)},
-           {"sound_above", counts(all.sound, &Violations::above_count, &Violations::upper_known)},
-           {"chance", fmt::format("{}", chance)}},
-          share(relu)};
+  return found_in({part("the lower bound, ReLU", relu), part("the lower bound, smooth networks", smooth),
+                   part("the upper bound, smooth networks", above)},
+                  {{"relu_counts", counts(all.printed_relu, &Violations::below_count, &Violations::lower_known)},
+                   {"smooth", words(share(smooth))},
+                   {"smooth_counts", counts(all.printed_smooth, &Violations::below_count, &Violations::lower_known)},
+                   {"above", words(share(above))},
+                   {"above_counts", counts(all.printed_smooth, &Violations::above_count, &Violations::upper_known)},
+                   {"sound_below", counts(all.sound, &Violations::below_count, &Violations::lower_known)},
+                   {"sound_above", counts(all.sound, &Violations::above_count, &Violations::upper_known)},
+                   {"chance", fmt::format("{}", chance)}},
+                  share(relu));
 }
 
 void analyse_bounds(PaperRun& run) {

@@ -20,7 +20,7 @@ struct FaithfulCounts {
   // The R2ET variants of a dataset by one column; as faithful is no more than `margin` worse.
   void add(const std::vector<const paper::MeasuredRow*>& rows, std::size_t column, bool higher_is_better, bool by_zero,
            double margin);
-  Judgement judgement() const;
+  std::vector<ClaimPart> parts() const;
 };
 
 struct RetrainingFindings {

@@ -135,9 +135,9 @@ Finding judge_contests(const std::vector<Contest>& contests) {
   const bool by_auc = furthest.is_decided_by_auc();
   const Case deciding = by_auc ? Case{"Vanilla", furthest.loss} : furthest.deciding();
   return {met.size() >= kGoals ? Judgement::kHolds
-          : !met.empty()       ? Judgement::kHoldsInPart
           : missed.empty()     ? Judgement::kNotDecided
-                               : Judgement::kDoesNotHold,
+          : met.empty()        ? Judgement::kDoesNotHold
+                               : Judgement::kHoldsInPart,
           {{"number", by_auc ? "AUC" : "specific P@8"},
            {"deciding", deciding.name},
            {"furthest", furthest.name()},
@@ -145,7 +145,11 @@ Finding judge_contests(const std::vector<Contest>& contests) {
            {"missed", named(missed)},
            {"open", named(open)},
            {"all", fmt::format("{}", fmt::join(all, " "))}},
-          deciding.value};
+          deciding.value,
+          {},
+          met.size() < kGoals && missed.empty() && furthest.goal() == Goal::kOpen
+              ? what_decides(deciding.value, by_auc ? -kGoalLoss : 0)
+              : ""};
 }
 
 }  // namespace holdfast::experiment::paper::r2et

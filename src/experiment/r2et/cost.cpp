@@ -100,17 +100,18 @@ Value in_milliseconds(Value time) {
 }  // namespace
 
 Finding judge_cost(const std::vector<CostOfAt>& compared, double limit) {
-  std::vector<Judgement> parts;
+  std::vector<ClaimPart> parts;
   std::string text;
   for (const CostOfAt& one : compared) {
     const Tally cheaper = tally_above(one.step, limit), by_number = tally_above(one.iteration, limit);
-    parts.insert(parts.end(), {judge_all(cheaper), judge_all(by_number)});
+    parts.insert(parts.end(), {part_of_all("cheaper than a step of AT, " + one.method, cheaper),
+                               part_of_all("cheaper than each attack iteration, " + one.method, by_number)});
     text += fmt::format(
         " Against {}: one attack iteration costs {} steps; a step of AT with one iteration {}. That a step of AT "
         "costs more: {}; that each iteration does: {}.",
         one.method, words(one.iteration), words(one.step), cheaper.words(), by_number.words());
   }
-  return {combined(parts), {{"against", text}}, mean_over(compared.front().iteration)};
+  return found_in(parts, {{"against", text}}, mean_over(compared.front().iteration));
 }
 
 void analyse_cost(PaperRun& run) {

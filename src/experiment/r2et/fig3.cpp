@@ -101,20 +101,21 @@ Finding judge_swaps(const std::vector<SwapCorrelations>& datasets, double correl
     }
   }
   const Value gap = mean_over(difference);
-  Judgement clearly = judge_above(gap, clear);
-  if (clearly == Judgement::kHolds && judge_mean_above(difference, 0) != Judgement::kHolds) clearly = Judgement::kHoldsInPart;
-  return {combined({judge_mean_above(thickness, correlates), clearly}),
-          {{"clearly", fmt::format("{}", clear)},
-           {"differences", words(difference)},
-           {"correlates", fmt::format("{}", correlates)},
-           {"thickness", words(thickness)},
-           {"thickness_mean", words(mean_over(thickness))},
-           {"flatness", words(flatness)},
-           {"flatness_mean", words(mean_over(flatness))},
-           {"projected", words(projected)},
-           {"undefined", std::to_string(undefined)},
-           {"networks", std::to_string(all)}},
-          gap};
+  ClaimPart clearly = part_above("clearly more than the Hessian's norm", gap, clear);
+  if (clearly.judgement == Judgement::kHolds && judge_mean_above(difference, 0) != Judgement::kHolds)
+    clearly.judgement = Judgement::kHoldsInPart;
+  return found_in({part_mean_above("thickness correlates with the first swap", thickness, correlates), clearly},
+                  {{"clearly", fmt::format("{}", clear)},
+                   {"differences", words(difference)},
+                   {"correlates", fmt::format("{}", correlates)},
+                   {"thickness", words(thickness)},
+                   {"thickness_mean", words(mean_over(thickness))},
+                   {"flatness", words(flatness)},
+                   {"flatness_mean", words(mean_over(flatness))},
+                   {"projected", words(projected)},
+                   {"undefined", std::to_string(undefined)},
+                   {"networks", std::to_string(all)}},
+                  gap);
 }
 
 void analyse_fig3(PaperRun& run) {

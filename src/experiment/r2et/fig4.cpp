@@ -97,7 +97,9 @@ Finding judge_strokes(const StrokeShares& shares, double visible) {
       "A map that is only brighter in the middle of the image beats chance as well. Objects (CIFAR-10) are shown "
       "and not counted.",
       shares.chance, words(plain), words(over_seeds(r2et)), words(over_seeds(sp)), visible);
-  return {combined({judge_above(gain, 0), judge_below(plain, visible)}), {{"found", why}}, gain};
+  return found_in({part_above("R2ET's top pixels show the digit more than Vanilla's", gain, 0),
+                   part_below("Vanilla's do not show it", plain, visible)},
+                  {{"found", why}}, gain);
 }
 
 void analyse_fig4(PaperRun& run) {

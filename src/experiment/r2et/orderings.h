@@ -63,7 +63,7 @@ struct Comparison {
   std::vector<Ordering> orderings;
 };
 // R2 (R10): a variant of R2ET is the best of the paper's methods on most datasets. The claim is about the paper's encoding, as
-// printed and as coded; it holds in part alone where it does not in the other encodings, or among accurate methods.
+// printed and as coded; it holds in part alone where another encoding, or the accurate methods alone, refute it.
 Finding judge_best(const std::vector<Comparison>& groups, std::uint64_t seed);
 // R4: the Hessian-only methods gain no more than `gain` over Vanilla.
 Finding judge_hessian_only(const Comparison& group, double gain, std::uint64_t seed);

@@ -56,10 +56,13 @@ void FaithfulCounts::add(const std::vector<const MeasuredRow*>& rows, std::size_
   }
 }
 
-Judgement FaithfulCounts::judgement() const {
-  std::vector<Judgement> parts{judge_all(zero), judge_all(zero_softplus)};
-  if (resampled.all > 0) parts.insert(parts.end(), {judge_all(resampled), judge_all(resampled_softplus)});
-  return combined(parts);
+std::vector<ClaimPart> FaithfulCounts::parts() const {
+  std::vector<ClaimPart> parts{part_of_all("removing by zero, ReLU", zero),
+                               part_of_all("removing by zero, softplus", zero_softplus)};
+  if (resampled.all > 0)
+    parts.insert(parts.end(), {part_of_all("removing by resampling, ReLU", resampled),
+                               part_of_all("removing by resampling, softplus", resampled_softplus)});
+  return parts;
 }
 
 void analyse_table3(PaperRun& run) {
@@ -83,7 +86,7 @@ void analyse_table3(PaperRun& run) {
     words[name] = tally.words();
     words[std::string(name) + "_all"] = std::to_string(tally.all);
   }
-  run.judge("R8", {counts.judgement(), words, counts.zero.share()}, run.fewest_members());
+  run.judge("R8", found_in(counts.parts(), words, counts.zero.share()), run.fewest_members());
 }
 
 }  // namespace holdfast::experiment::paper::r2et
