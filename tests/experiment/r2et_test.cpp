@@ -108,6 +108,67 @@ TEST(R2etOrderings, LeadOfTheBestVariant) {
   EXPECT_EQ(lead(one, false, true, 0).variant, "");
 }
 
+// Vanilla and R2ET with these AUCs on the validation samples, one network each; `low` is the lower end of Vanilla's test AUC.
+std::vector<MethodNetworks> networks_with(double vanilla, double r2et, double low) {
+  std::vector<MethodNetworks> all;
+  for (const auto& [name, area] : {std::pair("Vanilla", vanilla), {"R2ET", r2et}}) {
+    TrainedModel trained;
+    trained.validation = PredictionQuality{.auc = {.mean = area}};
+    trained.test = PredictionQuality{.auc = {.mean = low + 0.05, .low = low, .high = low + 0.1}};
+    all.push_back({r2et_paper().method(name), "", {{nullptr, trained}}});
+  }
+  return all;
+}
+
+TEST(R2etProtocol, ANetworkCountsOnlyIfItWorks) {
+  const auto standings = [](std::vector<MethodNetworks> all) {
+    judge_standing(all, std::nan(""));
+    return std::pair(all[0].standing, all[1].standing);
+  };
+  EXPECT_EQ(standings(networks_with(0.9, 0.895, 0.85)), std::pair(std::string(), std::string()));
+  EXPECT_EQ(standings(networks_with(0.9, 0.88, 0.85)), std::pair(std::string(), kLosesAuc));
+  EXPECT_EQ(standings(networks_with(0.9, 0.9, 0.59)), std::pair(kNotCounted, kNotCounted));  // not surely above .6
+  // Without Vanilla's own networks those of the choice are the measure.
+  std::vector<MethodNetworks> alone{networks_with(0.9, 0.88, 0.85)[1]};
+  judge_standing(alone, 0.9);
+  EXPECT_EQ(alone[0].standing, kLosesAuc);
+  // What has no admissible weight stays so.
+  std::vector<MethodNetworks> none = networks_with(0.9, 0.9, 0.85);
+  none[1].standing = kNoWeight;
+  judge_standing(none, std::nan(""));
+  EXPECT_EQ(none[1].standing, kNoWeight);
+}
+
+TEST(R2etProtocol, WeightsAreChosenAmongAdmissibleOnes) {
+  const std::vector<ChosenWeight> chosen = best_weights({{0, "a", 0.90, 0.5},
+                                                         {0, "b", 0.895, 0.7},
+                                                         {0, "c", 0.80, 0.9},  // the most robust, at too low an AUC
+                                                         {2, "d", 0.70, 0.9},
+                                                         {2, "e", 0.75, 0.1}},
+                                                        3, 0.89);
+  EXPECT_EQ(chosen[0].weights, "b");
+  EXPECT_TRUE(chosen[0].is_admissible && chosen[1].is_admissible);  // the second has nothing to choose
+  EXPECT_EQ(chosen[2].weights, "e");                                // the highest AUC, and it is said
+  EXPECT_FALSE(chosen[2].is_admissible);
+}
+
+TEST(R2etProtocol, WhatDoesNotCountEntersNoOrdering) {
+  Ordering one = ordering_of("Adult", {{"R2ET", {0.8, 0.81, 0.8}}, {"SP", {0.6, 0.61, 0.6}}});
+  EXPECT_EQ(best(one), "R2ET");
+  one.left_out.assign(one.methods.size(), false);
+  one.left_out[one.place_of("R2ET")] = true;
+  EXPECT_EQ(best(one), "SP");
+  EXPECT_NE(lead(one, false, false, 0).variant, "R2ET");
+  EXPECT_EQ(agreement(one, one, 0).count, 14);
+  EXPECT_EQ(judge_mse({one}, {one}, 0.9, 0).words.at("models"), "10");
+  Ordering other = one;
+  other.is_counted = false;
+  EXPECT_EQ(counted({one, other}).size(), 1);
+  // The other pair of the Hessian term is left: R2ET-mm, .5 in both forms.
+  const Finding term = judge_hessian_term({one});
+  EXPECT_EQ(term.number.value, 0);
+}
+
 Finding best_of(const std::vector<ByName>& datasets) {
   std::vector<Ordering> all;
   for (const ByName& named : datasets) all.push_back(ordering_of("Adult", named));

@@ -68,52 +68,85 @@ std::vector<Candidate> candidates_of(const std::vector<Method>& methods, const S
   return all;
 }
 
-// The cells of the candidates under the choice's attack, on validation samples.
-std::vector<AttackedCell> try_candidates(ExperimentContext& context, const Choice& choice, const Setting& setting,
-                                         const Data& data, const std::vector<TrainedModel>& trained) {
+// The training of a network that may count: the epoch with the best AUC is kept.
+TrainOptions best_training(const Setting& setting, const Method& method, const std::string& weights, std::uint64_t seed) {
+  TrainOptions options = training(setting, method, weights, setting.epochs, seed);
+  options.early_stopping = {.metric = "auc"};
+  return options;
+}
+
+// P@k of each network under the choice's attack, on validation samples.
+std::vector<double> kept_shares(ExperimentContext& context, const Choice& choice, const Setting& setting, const Data& data,
+                                const std::vector<TrainedModel>& trained) {
   CellBatch batch(context.seed);
-  for (std::size_t i = 1; i < trained.size(); ++i) {
-    StudiedNetwork subject = subject_of(setting, {data, trained[i]});
+  for (const TrainedModel& one : trained) {
+    StudiedNetwork subject = subject_of(setting, {data, one});
     subject.rows = first_rows(data->data, "validation", setting.choice_samples);
     batch.attack(subject, attack_of(setting, setting.fill(choice.attack), {setting.fill("top_k(k={k})")}, choice.select));
   }
   batch.run(context, fmt::format("{}: choosing weights", setting.name));
-  std::vector<AttackedCell> cells;
-  for (std::size_t i = 1; i < trained.size(); ++i) cells.push_back(batch.attacked(i - 1));
-  return cells;
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < trained.size(); ++i) shares.push_back(kept_share(batch.attacked(i)));
+  return shares;
 }
 
-std::vector<std::string> choose_weights(ExperimentContext& context, const Paper& paper, const Setting& setting,
-                                        const std::vector<Method>& methods, const Data& data, const std::string& choice_name) {
-  std::vector<std::string> chosen(methods.size());
+// Chosen weights, and the AUC on validation samples of Vanilla's networks that they were held against; NaN where nothing was
+// chosen.
+struct Chosen {
+  std::vector<ChosenWeight> weights;
+  double vanilla = kUndefined;
+};
+
+Chosen choose_weights(ExperimentContext& context, const Paper& paper, const Setting& setting, const std::vector<Method>& methods,
+                      const Data& data, const std::string& choice_name) {
+  Chosen chosen{.weights = std::vector<ChosenWeight>(methods.size())};
   const std::vector<Candidate> candidates = candidates_of(methods, setting, context.quick());
   if (choice_name.empty() || candidates.empty()) return chosen;
   if (setting.weights == "first") {
     context.note(fmt::format("{}: weights are not chosen at this scale, the first of each grid is taken", setting.name));
     for (std::size_t i = 0; i < methods.size(); ++i) {
-      if (!grid_of(methods[i], setting).empty()) chosen[i] = grid_of(methods[i], setting).front();
+      if (!grid_of(methods[i], setting).empty()) chosen.weights[i].weights = grid_of(methods[i], setting).front();
     }
     return chosen;
   }
   const auto choice = std::ranges::find(paper.choices, choice_name, &Choice::name);
   if (choice == paper.choices.end()) usage_error("{} has no choice '{}'", paper.name, choice_name);
-  std::vector<TrainOptions> options{training(setting, paper.method("Vanilla"), "", setting.short_epochs, context.seed)};
-  for (const Candidate& one : candidates)
-    options.push_back(training(setting, methods[one.method], one.weights, setting.short_epochs, context.seed));
-  const std::vector<TrainedModel> trained =
-      context.train(*data, options, fmt::format("{}: weights to choose from", setting.name));
-  const std::vector<AttackedCell> cells = try_candidates(context, *choice, setting, data, trained);
-
-  const double least = validation_auc(trained.front()) - kAucLoss;
-  std::vector<std::pair<bool, double>> best(methods.size(), {false, -1});  // within the loss; P@k, or AUC where none is within
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const double area = validation_auc(trained[i + 1]);
-    const bool within = area >= least;
-    const std::pair score(within, within ? kept_share(cells[i]) : area);
-    if (score <= best[candidates[i].method]) continue;
-    best[candidates[i].method] = score;
-    chosen[candidates[i].method] = candidates[i].weights;
+  const auto seeds = static_cast<std::size_t>(setting.choice_seeds);
+  std::vector<TrainOptions> options;
+  for (std::size_t i = 0; i <= candidates.size(); ++i) {  // Vanilla first
+    const Method& method = i == 0 ? paper.method("Vanilla") : methods[candidates[i - 1].method];
+    for (std::size_t seed = 0; seed < seeds; ++seed)
+      options.push_back(
+          best_training(setting, method, i == 0 ? "" : candidates[i - 1].weights, context.seed + kChoiceSeeds + seed));
   }
+  // A stack's rounding depends on what is in it: one method at a time is trained, so that experiments with other methods have the
+  // same networks.
+  std::vector<TrainedModel> trained;
+  for (std::size_t begin = 0; begin < options.size();) {
+    std::size_t end = begin + seeds;
+    while (begin > 0 && end < options.size() && candidates[end / seeds - 1].method == candidates[begin / seeds - 1].method)
+      end += seeds;
+    for (TrainedModel& one : context.train(
+             *data, {options.begin() + static_cast<std::ptrdiff_t>(begin), options.begin() + static_cast<std::ptrdiff_t>(end)},
+             fmt::format("{}: weights to choose from", setting.name)))
+      trained.push_back(std::move(one));
+    begin = end;
+  }
+  const std::vector<double> shares =
+      kept_shares(context, *choice, setting, data, {trained.begin() + static_cast<std::ptrdiff_t>(seeds), trained.end()});
+  const auto mean_area = [&](std::size_t of) {
+    std::vector<double> areas;
+    for (std::size_t i = 0; i < seeds; ++i) areas.push_back(validation_auc(trained[of * seeds + i]));
+    return defined_mean(areas);
+  };
+  chosen.vanilla = mean_area(0);
+  std::vector<WeightScore> scores;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto first = shares.begin() + static_cast<std::ptrdiff_t>(i * seeds);
+    scores.push_back({candidates[i].method, candidates[i].weights, mean_area(i + 1),
+                      defined_mean(std::vector<double>(first, first + static_cast<std::ptrdiff_t>(seeds)))});
+  }
+  chosen.weights = best_weights(scores, methods.size(), chosen.vanilla - kAucLoss);
   return chosen;
 }
 
@@ -187,27 +220,67 @@ std::vector<MethodNetworks> train_networks(ExperimentContext& context, const Pap
   if (!first) return {};
   if (!setting.model.empty()) return published_network(context, setting, first);
   const std::vector<Method> fitting = methods_for(setting, methods);
-  const std::vector<std::string> weights = choose_weights(context, paper, setting, fitting, first, choice);
+  const Chosen chosen = choose_weights(context, paper, setting, fitting, first, choice);
   std::vector<MethodNetworks> all;
-  for (std::size_t i = 0; i < fitting.size(); ++i) all.push_back({fitting[i], weights[i], {}});
+  for (std::size_t i = 0; i < fitting.size(); ++i) {
+    const ChosenWeight& weight = chosen.weights[i];
+    all.push_back({fitting[i], weight.weights, {}, weight.is_admissible ? "" : kNoWeight});
+  }
   const auto train = [&](const Data& data, const std::vector<std::uint64_t>& seeds) {
     std::vector<TrainOptions> options;
     for (const MethodNetworks& one : all) {
       for (const std::uint64_t seed : seeds)
         options.push_back(setting.training_steps > 0 ? step_training(setting, one.method, *data, seed)
-                                                     : training(setting, one.method, one.weights, setting.epochs, seed));
+                          : choice.empty()           ? training(setting, one.method, one.weights, setting.epochs, seed)
+                                                     : best_training(setting, one.method, one.weights, seed));
     }
     std::vector<TrainedModel> trained = context.train(*data, options, fmt::format("{}: training", setting.name));
     for (std::size_t i = 0; i < trained.size(); ++i) all[i / seeds.size()].members.push_back({data, std::move(trained[i])});
   };
   if (setting.members_are == "folds") {
     for (std::int64_t fold = 0; fold < setting.members; ++fold) train(context.dataset(setting.data, 0, fold), {context.seed});
-    return all;
+  } else {
+    std::vector<std::uint64_t> seeds;
+    for (std::int64_t i = 0; i < setting.members; ++i) seeds.push_back(context.seed + static_cast<std::uint64_t>(i));
+    train(first, seeds);
   }
-  std::vector<std::uint64_t> seeds;
-  for (std::int64_t i = 0; i < setting.members; ++i) seeds.push_back(context.seed + static_cast<std::uint64_t>(i));
-  train(first, seeds);
+  if (choice.empty()) return all;
+  judge_standing(all, chosen.vanilla);
+  for (const MethodNetworks& one : all) {
+    if (!one.counts())
+      context.note(fmt::format("{}, {}: {}, so that it decides nothing", setting.name, one.method.name, one.standing));
+  }
   return all;
+}
+
+void judge_standing(std::vector<MethodNetworks>& networks, double vanilla) {
+  const auto area = [](const MethodNetworks& one) {
+    std::vector<double> areas;
+    for (const Member& member : one.members) areas.push_back(validation_auc(member.trained));
+    return defined_mean(areas);
+  };
+  const MethodNetworks* plain = find(networks, "Vanilla");
+  if (plain != nullptr) vanilla = area(*plain);
+  const bool learns = plain == nullptr || std::ranges::all_of(plain->members, [](const Member& member) {
+                        return member.trained.test && member.trained.test->auc.low > kLeastAuc;
+                      });
+  for (MethodNetworks& one : networks) {
+    if (!learns) one.standing = kNotCounted;
+    if (one.counts() && area(one) < vanilla - kAucLoss) one.standing = kLosesAuc;
+  }
+}
+
+std::vector<ChosenWeight> best_weights(const std::vector<WeightScore>& scores, std::size_t methods, double least) {
+  std::vector<ChosenWeight> chosen(methods);
+  std::vector<std::pair<bool, double>> best(methods, {false, -1});  // admissible; P@k, or AUC where none is
+  for (const WeightScore& one : scores) {
+    const bool within = one.area >= least;
+    const std::pair score(within, within ? one.kept : one.area);
+    if (score <= best[one.method]) continue;
+    best[one.method] = score;
+    chosen[one.method] = {one.weights, within};
+  }
+  return chosen;
 }
 
 StudiedNetwork subject_of(const Setting& setting, const Member& member, std::int64_t samples) {

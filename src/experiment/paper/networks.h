@@ -21,13 +21,40 @@ struct MethodNetworks {
   Method method;
   std::string weights = {};  // that were chosen; empty: the defaults
   std::vector<Member> members = {};
+  // Why the networks decide nothing: "no admissible weight", "loses AUC", or "not counted" where the dataset is not. Empty: they
+  // count.
+  std::string standing = {};
+
+  bool counts() const { return standing.empty(); }
 };
 const MethodNetworks* find(const std::vector<MethodNetworks>& networks, const std::string& method);
 
-// Weights are chosen by the highest P@k under the choice's attack on validation samples, among those whose AUC there is within
-// kAucLoss of Vanilla's, all trained for short_epochs with the first seed; the highest AUC where none is. A map that is zero
-// everywhere counts as 0.
+// A network counts only if it works. Where weights are chosen, every network keeps the epoch with the best AUC on the validation
+// samples. A weight is admissible where its AUC there, mean over choice_seeds trainings with seeds that are not evaluated later,
+// is within kAucLoss of Vanilla's; of these the one with the highest P@k under the choice's attack on validation samples is
+// taken. A map that is zero everywhere counts as 0. Without an admissible weight the one with the highest AUC is trained, and the
+// row says so. The choice is made with the paper's whole trainings, so that it is the same for all experiments.
 inline constexpr double kAucLoss = 0.01;
+// A dataset counts where the 95 % interval of every Vanilla network's AUC, over test samples, is above this.
+inline constexpr double kLeastAuc = 0.6;
+inline constexpr std::uint64_t kChoiceSeeds = 1000;  // seeds of the choice begin this far from those of the evaluation
+inline const std::string kNoWeight = "no admissible weight", kLosesAuc = "loses AUC", kNotCounted = "not counted";
+
+// What the AUCs of a dataset's networks say about them: sets every `standing` but that of methods without an admissible weight.
+// `vanilla` is the AUC on validation samples that others are held against.
+void judge_standing(std::vector<MethodNetworks>& networks, double vanilla);
+// One candidate weight of a method: mean AUC and P@k over the choice's seeds.
+struct WeightScore {
+  std::size_t method;
+  std::string weights;
+  double area, kept;
+};
+struct ChosenWeight {
+  std::string weights = {};
+  bool is_admissible = true;
+};
+// By method; `least` is the lowest AUC that is admissible.
+std::vector<ChosenWeight> best_weights(const std::vector<WeightScore>& scores, std::size_t methods, double least);
 
 // Those of the methods that the setting's kind of data allows.
 std::vector<Method> methods_for(const Setting& setting, const std::vector<Method>& methods);

@@ -113,6 +113,7 @@ void PaperRun::record_settings() {
       Json& weights = by_choice[key.second] = Json::object();
       for (const MethodNetworks& one : all) {
         if (!one.weights.empty()) weights[one.method.name] = one.weights;
+        if (!one.counts()) result.settings["decides nothing"][setting.name][one.method.name] = one.standing;
       }
     }
     if (!by_choice.empty()) result.settings["weights"][setting.name] = by_choice.size() == 1 ? by_choice.front() : by_choice;

@@ -45,6 +45,7 @@ const std::vector<std::pair<std::string, Field>>& fields() {
                                                               {"explained", &Setting::explained},
                                                               {"samples", &Setting::samples},
                                                               {"choice_samples", &Setting::choice_samples},
+                                                              {"choice_seeds", &Setting::choice_seeds},
                                                               {"norm", &Setting::norm},
                                                               {"box", &Setting::box},
                                                               {"epsilon", &Setting::epsilon},

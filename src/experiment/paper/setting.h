@@ -43,6 +43,7 @@ struct Setting {
   std::string explainer = "saliency";
   std::string samples_are = "first";      // of the test part; "spread" over it; "right": the first that are classified rightly
   std::string explained = "predictions";  // or "labels": misclassified samples are left out
+  std::int64_t choice_seeds = 5;          // trainings of each weight that is tried
   std::int64_t samples = 0, choice_samples = 0;  // choice_samples: of the validation part, where weights are chosen
   std::string norm = "l2", box = {};             // box: "unit" for [0, 1]
   double epsilon = 1, step_size = 0;

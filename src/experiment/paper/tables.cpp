@@ -28,6 +28,12 @@ std::vector<std::string> metrics_of(const std::vector<std::string>& declared, co
   return metrics;
 }
 
+// "gap=0.01", "no admissible weight (gap=0.003)", "not counted (gap=0.01)".
+std::string weights_in_words(const MethodNetworks& networks) {
+  if (networks.counts()) return networks.weights;
+  return networks.weights.empty() ? networks.standing : fmt::format("{} ({})", networks.standing, networks.weights);
+}
+
 }  // namespace
 
 std::size_t MeasuredTable::column(const std::string& name) const {
@@ -73,7 +79,8 @@ std::vector<MeasuredRow> PaperRun::rows_of(const TablePlan& table) {
           if (!explainer.attacks.empty() && std::ranges::find(explainer.attacks, attack.name) == explainer.attacks.end())
             continue;
           for (const NamedCall& radius : table.has_one_row || plan.radii.empty() ? nothing : plan.radii) {
-            MeasuredRow row{&setting, &one, row_words(setting, one.method, one.weights, explainer, attack, radius), {}, {}};
+            MeasuredRow row{
+                &setting, &one, row_words(setting, one.method, weights_in_words(one), explainer, attack, radius), {}, {}};
             rows.push_back(std::move(row));
           }
         }
@@ -258,7 +265,7 @@ void PaperRun::measure_tables() {
         if (column.what == "random points") note_weak_attack(row, own, j);
       }
       for (const ColumnPlan& column : table.columns) {
-        if (!column.choice.empty()) row.words["strong_weights"] = networks_of(row, column)->weights;
+        if (!column.choice.empty()) row.words["strong_weights"] = weights_in_words(*networks_of(row, column));
       }
       std::vector<std::string> keys;
       for (const std::string& key : table.keys) keys.push_back(fill(named(key).second, row.words));

@@ -78,7 +78,7 @@ template <class Counts>
 std::size_t highest(const Ordering& ordering, const Counts& counts) {
   std::size_t best = ordering.methods.size();
   for (std::size_t i = 0; i < ordering.methods.size(); ++i) {
-    if (!is_of_paper(ordering.methods[i]) || std::isnan(ordering.means[i]) || !counts(i)) continue;
+    if (!is_of_paper(ordering.methods[i]) || std::isnan(ordering.means[i]) || !ordering.counts(i) || !counts(i)) continue;
     if (best == ordering.methods.size() || ordering.means[i] > ordering.means[best]) best = i;
   }
   return best;
@@ -152,15 +152,24 @@ std::string linear_in_words(const Comparison& group) {
 
 // P@k of R2ET and R2ET-mm without the Hessian term minus with it, mean of the two, paired by network.
 Value without_hessian_term(const Ordering& ordering, bool softplus) {
-  const auto mean_of = [&](const std::string& first, const std::string& second) {
+  // Pairs with and without the term of which both count.
+  std::vector<std::vector<double>> without, with;
+  for (const std::string name : {"R2ET", "R2ET-mm"}) {
     const std::string suffix = softplus ? ", softplus" : "";
-    const std::vector<double> one = ordering.member_means(ordering.place_of(first + suffix)),
-                              other = ordering.member_means(ordering.place_of(second + suffix));
-    std::vector<double> means;
-    for (std::size_t i = 0; i < one.size(); ++i) means.push_back((one[i] + other[i]) / 2);
+    const std::size_t one = ordering.place_of(name + "\\H" + suffix), other = ordering.place_of(name + suffix);
+    if (!ordering.counts(one) || !ordering.counts(other)) continue;
+    without.push_back(ordering.member_means(one));
+    with.push_back(ordering.member_means(other));
+  }
+  if (with.empty()) return {};
+  const auto mean_of = [](const std::vector<std::vector<double>>& methods) {
+    std::vector<double> means(methods.front().size(), 0);
+    for (const std::vector<double>& one : methods) {
+      for (std::size_t i = 0; i < means.size(); ++i) means[i] += one[i] / static_cast<double>(methods.size());
+    }
     return means;
   };
-  return difference_over_seeds(mean_of("R2ET\\H", "R2ET-mm\\H"), mean_of("R2ET", "R2ET-mm"));
+  return difference_over_seeds(mean_of(without), mean_of(with));
 }
 
 double deviation(const std::vector<double>& values) {
@@ -182,6 +191,8 @@ void Ordering::add(const MethodNetworks& networks, BySeed by_seed, std::optional
   means.push_back(defined_mean(member_means(values.size() - 1)));
   published.push_back(printed.value_or(std::nan("")));
   areas.push_back(defined_mean(test_aucs(networks)));
+  left_out.push_back(!networks.counts());
+  is_counted = is_counted && networks.standing != kNotCounted;
 }
 
 std::size_t Ordering::place_of(const std::string& name) const {
@@ -214,6 +225,12 @@ std::vector<Ordering> orderings_of(PaperRun& run, const std::string& table, cons
   return orderings;
 }
 
+std::vector<Ordering> counted(const std::vector<Ordering>& orderings) {
+  std::vector<Ordering> found;
+  std::ranges::copy_if(orderings, std::back_inserter(found), &Ordering::is_counted);
+  return found;
+}
+
 bool is_as_printed(const Method& method) {
   return is_of_paper(method) && !(method.is_r2et() && method.is_softplus());
 }
@@ -239,7 +256,7 @@ std::int64_t fewest_members(const std::vector<Ordering>& orderings) {
 Value agreement(const Ordering& ordering, bool (*counts)(const Method&), std::uint64_t seed) {
   MemberMeans ours, theirs;
   for (std::size_t i = 0; i < ordering.methods.size(); ++i) {
-    if (!counts(ordering.methods[i])) continue;
+    if (!counts(ordering.methods[i]) || !ordering.counts(i)) continue;
     ours.push_back(ordering.member_means(i));
     theirs.push_back({ordering.published[i]});
   }
@@ -249,7 +266,7 @@ Value agreement(const Ordering& ordering, bool (*counts)(const Method&), std::ui
 Value agreement(const Ordering& first, const Ordering& second, std::uint64_t seed) {
   MemberMeans one, other;
   for (std::size_t i = 0; i < first.methods.size(); ++i) {
-    if (!is_of_paper(first.methods[i])) continue;
+    if (!is_of_paper(first.methods[i]) || !first.counts(i) || !second.counts(i)) continue;
     one.push_back(first.member_means(i));
     other.push_back(second.member_means(i));
   }
@@ -322,7 +339,7 @@ Finding judge_hessian_only(const Comparison& group, double limit, std::uint64_t 
     if (!is_papers_encoding(ordering.setting) || vanilla == ordering.methods.size()) continue;
     for (const char* name : {"Est-H", "Exact-H", "SSR"}) {
       const std::size_t place = ordering.place_of(name);
-      if (place == ordering.methods.size()) continue;
+      if (place == ordering.methods.size() || !ordering.counts(place)) continue;
       const Value gain = difference_over_seeds(ordering.values[place], ordering.values[vanilla], seed);
       cases.push_back({fmt::format("{}, {}", ordering.setting.dataset, name), gain});
       tally.add_below(gain, limit, cases.back().name);
@@ -344,7 +361,7 @@ Finding judge_mse(const std::vector<Ordering>& er, const std::vector<Ordering>& 
   for (std::size_t i = 0; i < er.size(); ++i) {
     if (!is_papers_encoding(er[i].setting)) continue;
     for (std::size_t j = 0; j < er[i].methods.size(); ++j) {
-      if (!is_as_printed(er[i].methods[j])) continue;
+      if (!is_as_printed(er[i].methods[j]) || !er[i].counts(j)) continue;
       weaker.add_above(difference_over_seeds(mse[i].values[j], er[i].values[j], seed), 0);
       keep.add_above(over_seeds(mse[i].values[j], seed), limit);
     }
@@ -390,6 +407,7 @@ Finding judge_unstable(const std::vector<Ordering>& er, std::uint64_t seed) {
   for (const Ordering& ordering : er) {
     if (!is_papers_encoding(ordering.setting)) continue;
     const std::size_t at = ordering.place_of("AT"), vanilla = ordering.place_of("Vanilla"), r2et = ordering.place_of("R2ET\\H");
+    if (!ordering.counts(at) || !ordering.counts(r2et)) continue;
     cases.push_back({ordering.setting.dataset, difference_over_seeds(ordering.values[at], ordering.values[vanilla], seed)});
     below.add_below(cases.back().value, 0);
     const double own = deviation(ordering.member_means(at)), other = deviation(ordering.member_means(r2et));
@@ -429,10 +447,11 @@ Finding judge_thickest(const std::vector<Ordering>& all_robust, const std::vecto
   for (std::size_t d = 0; d < all_robust.size(); ++d) {
     const Ordering &robust = all_robust[d], &thick = all_thick[d];
     if (!is_papers_encoding(robust.setting)) continue;
+    if (best(robust) == "-" || best(thick) == "-") continue;
     const std::size_t best_one = robust.place_of(best(robust)), thickest = thick.place_of(best(thick));
     bool surely_all = true, maybe_one = false;
     for (std::size_t i = 0; i < robust.methods.size(); ++i) {
-      if (!is_of_paper(robust.methods[i]) ||
+      if (!is_of_paper(robust.methods[i]) || !robust.counts(i) ||
           surely_below(difference_over_seeds(robust.values[i], robust.values[best_one], seed), 0))
         continue;
       const Value gap = difference_over_seeds(thick.values[i], thick.values[thickest], seed);

@@ -15,6 +15,10 @@ struct Ordering {
   std::vector<Method> methods = {};
   std::vector<BySeed> values = {};                             // by method
   std::vector<double> means = {}, published = {}, areas = {};  // by method; areas: AUC of the test part
+  std::vector<bool> left_out = {};                             // by method: its networks do not count; empty: all count
+  bool is_counted = true;                                      // the dataset
+
+  bool counts(std::size_t method) const { return left_out.empty() || !left_out[method]; }
 
   void add(const MethodNetworks& networks, BySeed by_seed, std::optional<double> printed);
   // Position of a method; methods.size() where it is not there.
@@ -27,6 +31,9 @@ struct Ordering {
 std::vector<Ordering> orderings_of(PaperRun& run, const std::string& table, const std::string& column,
                                    const std::string& published, Numbers (*numbers)(const Numbers&) = nullptr,
                                    bool strong_choice = false);
+
+// The datasets that count.
+std::vector<Ordering> counted(const std::vector<Ordering>& orderings);
 
 // Methods as the paper prints them: those with a row there, ReLU where there is a choice.
 bool is_as_printed(const Method& method);

@@ -41,14 +41,14 @@ std::vector<Case> shares_against_l2(const PaperRun& run) {
       if (!is_papers_encoding(*rows.front()->setting)) continue;
       std::vector<std::vector<double>> by_member(static_cast<std::size_t>(rows.front()->setting->members));
       for (const MeasuredRow* row : rows) {
-        if (!is_of_paper(row->networks->method)) continue;
+        if (!is_of_paper(row->networks->method) || !row->networks->counts()) continue;
         for (const char* column : {"P@k, er", "P@k, mse"}) {
           const std::vector<AttackedCell>& cells = table.numbers(*row, column).cells;
           for (std::size_t i = 0; i < cells.size(); ++i) by_member[i].push_back(share_against_l2(cells[i]));
         }
       }
       std::vector<double> means;
-      for (const std::vector<double>& shares : by_member) means.push_back(defined_mean(shares));
+      for (const std::vector<double>& shares : by_member) means.push_back(shares.empty() ? kUndefined : defined_mean(shares));
       datasets.push_back({rows.front()->setting->dataset, over_seeds(means)});
     }
   }
@@ -73,14 +73,15 @@ Json dots_of(const std::vector<Ordering>& orderings) {
 }  // namespace
 
 void analyse_table1(PaperRun& run) {
-  const std::vector<Ordering> er = all_orderings(run, "P@k, er", "er"), mse = all_orderings(run, "P@k, mse", "mse");
-  for (std::size_t i = 0; i < er.size(); ++i) {
+  const std::vector<Ordering> all_er = all_orderings(run, "P@k, er", "er"), all_mse = all_orderings(run, "P@k, mse", "mse");
+  for (std::size_t i = 0; i < all_er.size(); ++i) {
     run.table("orderings")
-        .add({er[i].setting.name, best(er[i])},
-             {agreement(er[i], is_as_printed, run.seed), agreement(er[i], is_as_coded, run.seed),
-              agreement(mse[i], is_as_printed, run.seed)});
+        .add({all_er[i].setting.name, all_er[i].is_counted ? best(all_er[i]) : kNotCounted},
+             {agreement(all_er[i], is_as_printed, run.seed), agreement(all_er[i], is_as_coded, run.seed),
+              agreement(all_mse[i], is_as_printed, run.seed)});
   }
-  run.draw("P@k under er", dots_of(er));
+  run.draw("P@k under er", dots_of(all_er));
+  const std::vector<Ordering> er = counted(all_er), mse = counted(all_mse);
   if (er.empty()) return;
   judge(run, "R1", judge_mse(er, mse, run.claim("R1").limits[0], run.seed), er);
   judge(run, "R2", judge_best({{"under er", er}}, run.seed), er);
@@ -102,7 +103,7 @@ void analyse_table2(PaperRun& run) {
             {er[i].setting.name, best(er[i]), best(thick[i])},
             {agreement(thick[i], er[i], run.seed), strong[i].methods.empty() ? Value{} : agreement(thick[i], strong[i], run.seed),
              agreement(thick[i], is_as_printed, run.seed)});
-    if (!is_papers_encoding(er[i].setting)) continue;
+    if (!is_papers_encoding(er[i].setting) || !er[i].is_counted) continue;
     robust.push_back(er[i]);
     thickness.push_back(thick[i]);
   }
@@ -121,7 +122,7 @@ void analyse_explainers(PaperRun& run) {
     run.table("orderings").add({name, best(smooth[i]), best(path[i])}, {taus[2 * i].value, taus[2 * i + 1].value});
   }
   if (taus.empty()) return;
-  Finding found = judge_best({{"with smooth_grad", smooth}, {"with integrated_gradients", path}}, run.seed);
+  Finding found = judge_best({{"with smooth_grad", counted(smooth)}, {"with integrated_gradients", counted(path)}}, run.seed);
   found.words["taus"] = words(taus);
   judge(run, "R10", found, path);
 }
@@ -137,9 +138,10 @@ void analyse_beyond(PaperRun& run) {
              {agreement(weak[i], hard[i], run.seed), agreement(hard[i], is_as_printed, run.seed),
               agreement(weak[i], specific[i], run.seed)});
   }
-  if (hard.empty()) return;
-  judge(run, "R2", judge_best({{"under gauntlet", hard}}, run.seed), hard);
-  judge(run, "R4", judge_hessian_only({"under gauntlet", hard}, run.claim("R4").limits[0], run.seed), hard);
+  const std::vector<Ordering> judged = counted(hard);
+  if (judged.empty()) return;
+  judge(run, "R2", judge_best({{"under gauntlet", judged}}, run.seed), judged);
+  judge(run, "R4", judge_hessian_only({"under gauntlet", judged}, run.claim("R4").limits[0], run.seed), judged);
 }
 
 }  // namespace holdfast::experiment::paper::r2et

@@ -39,14 +39,14 @@ void FaithfulCounts::add(const std::vector<const MeasuredRow*>& rows, std::size_
   std::vector<double> plain;
   for (const MeasuredRow* row : rows) {
     const Method& method = row->networks->method;
-    if (!is_of_paper(method) || method.is_r2et()) continue;
+    if (!is_of_paper(method) || method.is_r2et() || !row->networks->counts()) continue;
     others.push_back(row->numbers[column].means());
     if (method.name == "Vanilla") plain = others.back();
   }
   const std::vector<double> usual = mean_of_methods(others);
   for (const MeasuredRow* row : rows) {
     const Method& method = row->networks->method;
-    if (!method.is_r2et()) continue;
+    if (!method.is_r2et() || !row->networks->counts() || plain.empty()) continue;
     const auto ahead = [&](const std::vector<double>& theirs) {
       const Value difference = difference_over_seeds(row->numbers[column].means(), theirs);
       return higher_is_better ? difference : negative(difference);
