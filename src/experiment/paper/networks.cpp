@@ -172,7 +172,7 @@ const MethodNetworks* find(const std::vector<MethodNetworks>& networks, const st
 std::vector<Method> methods_for(const Setting& setting, const std::vector<Method>& methods) {
   std::vector<Method> fitting;
   for (const Method& one : methods) {
-    if (setting.is_table() || !one.tables_only) fitting.push_back(one);
+    if (applies(one.only, setting, one)) fitting.push_back(one);
   }
   return fitting;
 }

@@ -49,7 +49,7 @@ Method read_method(const ConfigTable& table, Scale scale) {
           .architecture = word(table, "architecture"),
           .differs = word(table, "differs"),
           .tags = list(table, "tags"),
-          .tables_only = table.flag("tables_only", false),
+          .only = word(table, "only"),
           .best_epoch = table.flag("best_epoch", false)};
 }
 

@@ -27,7 +27,7 @@ struct Method {
   std::string architecture = {};             // instead of the setting's
   std::string differs = {};                  // from the others, in words
   std::vector<std::string> tags = {};
-  bool tables_only = false;
+  std::string only = {};  // kind of the settings that it is for; empty: all
   bool best_epoch =
       false;  // ends with the weights of the epoch with the best AUC on the validation samples, not with the last ones
 

@@ -62,6 +62,7 @@ const std::vector<std::pair<std::string, Field>>& fields() {
                                                               {"thickness", &Setting::thickness},
                                                               {"curvature", &Setting::curvature},
                                                               {"project", &Setting::project},
+                                                              {"smoothing", &Setting::smoothing},
                                                               {"thickness_samples", &Setting::thickness_samples},
                                                               {"curvature_samples", &Setting::curvature_samples},
                                                               {"strong_samples", &Setting::strong_samples},

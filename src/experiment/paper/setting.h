@@ -52,7 +52,7 @@ struct Setting {
   std::int64_t pairs = 0;           // of R2ET-mm; 0: k
   std::int64_t t = 0, path_steps = 0, diversity = 1;
   // Words and numbers that single experiments put into their calls.
-  std::string strong = {}, strong_choice = {}, thickness = {}, curvature = "curvature", project = {};
+  std::string strong = {}, strong_choice = {}, thickness = {}, curvature = "curvature", project = {}, smoothing = {};
   std::int64_t thickness_samples = 0, curvature_samples = 0, strong_samples = 0;
   std::int64_t explainer_steps = 0, explainer_points = 0, explainer_samples = 0;
 
