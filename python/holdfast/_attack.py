@@ -85,7 +85,8 @@ class Attacked:
     #: input was found; 0: it is the clean one), ``projections`` (steps that left ball or box and were brought back),
     #: ``non_finite`` (iterates whose map or gradient was not finite), ``followed`` (steps along a gradient), ``no_gradient``
     #: (steps that found none), ``clean_margin`` and ``margin`` (logit of the predicted class above the runner-up, before and
-    #: after), ``late_gain`` (how far an ensemble's value still moved in the last fifth of the work; NaN for other attacks).
+    #: after), ``late_gain`` (how far an ensemble's value still moved in the last fifth of the work; NaN for other attacks),
+    #: ``restart_gap`` (how far the worse one of its two independent restarts stayed behind the value).
     columns: dict[str, Array]
     #: Of an ensemble: which attack found the perturbed input, a name for each sample; None for other attacks.
     component: list[str] | None

@@ -1,22 +1,26 @@
 #include "accounts.h"
 
+#include <algorithm>
+
 #include "holdfast/core/clock.h"
 
 namespace holdfast::attack {
 
-void WorkAccount::begin_component(std::string name) {
+void WorkAccount::begin_component(const std::string& name) {
   close_component();
-  components_.push_back({.name = std::move(name)});
+  const auto is_it = [&](const ComponentCost& component) { return component.name == name; };
+  component_ = static_cast<int>(std::find_if(components_.begin(), components_.end(), is_it) - components_.begin());
+  if (component_ == static_cast<int>(components_.size())) components_.push_back({.name = name});
   component_start_ = std::chrono::steady_clock::now();
 }
 
 void WorkAccount::close_component() {
-  if (!components_.empty()) components_.back().seconds = seconds_since(component_start_);
+  if (component_ >= 0) components_[static_cast<std::size_t>(component_)].seconds += seconds_since(component_start_);
 }
 
 void WorkAccount::charge(std::int64_t evaluations, const std::vector<char>& done, std::int64_t running) {
   for (std::size_t i = 0; i < done.size(); ++i) evaluations_[i] += done[i] ? 0 : evaluations;
-  if (!components_.empty()) components_.back().evaluations += evaluations * running;
+  if (component_ >= 0) components_[static_cast<std::size_t>(component_)].evaluations += evaluations * running;
 }
 
 void WorkAccount::charge(std::int64_t evaluations, const std::vector<char>& done, const std::vector<std::int64_t>& owners) {
@@ -26,7 +30,7 @@ void WorkAccount::charge(std::int64_t evaluations, const std::vector<char>& done
     evaluations_[static_cast<std::size_t>(sample)] += evaluations;
     charged += evaluations;
   }
-  if (!components_.empty()) components_.back().evaluations += charged;
+  if (component_ >= 0) components_[static_cast<std::size_t>(component_)].evaluations += charged;
 }
 
 void WorkAccount::charge_all(std::int64_t evaluations) {

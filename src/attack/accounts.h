@@ -15,7 +15,8 @@ class WorkAccount {
  public:
   explicit WorkAccount(std::size_t samples) : evaluations_(samples) {}
 
-  void begin_component(std::string name);
+  // The component may have worked before: then this is more of its work.
+  void begin_component(const std::string& name);
   void close_component();
   // `done`: one flag for each sample; `running`: how many are not done.
   void charge(std::int64_t evaluations, const std::vector<char>& done, std::int64_t running);
@@ -26,13 +27,14 @@ class WorkAccount {
   std::int64_t evaluations(std::size_t sample) const { return evaluations_[sample]; }
   const std::vector<std::int64_t>& evaluations() const { return evaluations_; }
   // The position of the component at work, -1 where there are none.
-  int component() const { return static_cast<int>(components_.size()) - 1; }
+  int component() const { return component_; }
   const std::string& component_name(int component) const { return components_[static_cast<std::size_t>(component)].name; }
   std::vector<ComponentCost> take_components() { return std::move(components_); }
 
  private:
   std::vector<std::int64_t> evaluations_;
   std::vector<ComponentCost> components_;
+  int component_ = -1;
   std::chrono::steady_clock::time_point component_start_;
 };
 

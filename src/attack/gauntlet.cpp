@@ -1,11 +1,13 @@
 // gauntlet: the worst of a few diverse attacks, without parameters, for any model, explainer, metric and threat model.
 //
 // Its components (gauntlet/) propose points, one ledger keeps the worst preserved one of every sample and says which component
-// found it. So it is never better for the defender than any of them, nor than random points. A sample that is broken
-// completely leaves; the others go on. Components that need gradients are left out where explainer or model have none.
+// found it. So it is never better for the defender than any of them, nor than random points. Components that need gradients are
+// left out where explainer or model have none.
 //
-// How far results still moved in the last fifth of a sample's work is kept (late_gain): where it is not small, more effort will
-// find more.
+// The work comes in stages (gauntlet/state.h): two restarts that know nothing of each other, then searches from the better one's
+// point. A sample leaves when it is broken completely, when nothing worse exists (cells), or when the third stage found nothing
+// more; the others go on. How far the worse restart stayed behind is kept (restart_gap): where it is not small, more effort will
+// find more. So is how far results still moved in the last fifth of a sample's work (late_gain).
 //
 // noise=expected, for explainers that draw noise (smooth_grad): points are looked for that break the map whatever the noise is;
 // the directions come from another draw at every step, the best points are chosen by one draw, and what is reported is measured
@@ -73,13 +75,26 @@ class Gauntlet final : public Attack {
     AttackState state(task, ledger, clean, effort_, any_noise_);
     ledger.keep_history();
     look_at_start(task, ledger);
+    for (const Stage stage : {Stage::kFirst, Stage::kSecond}) {
+      ledger.begin_restart();
+      run_stage(stage, state, ledger);
+    }
+    ledger.join_restarts();
+    run_stage(Stage::kThird, state, ledger);
+    ledger.leave_settled();
+    run_stage(Stage::kLast, state, ledger);
+    return ledger.finish();
+  }
+
+  static void run_stage(Stage stage, AttackState& state, Ledger& ledger) {
+    state.begin(stage);
     for (const auto& component : components()) {
       throw_if_interrupted();
-      if (ledger.finished() || !component->fits(state)) continue;
+      if (ledger.finished()) return;
+      if ((!state.is_restart() && !component->starts_from_best()) || !component->fits(state)) continue;
       ledger.begin_component(component->name());
       component->run(state);
     }
-    return ledger.finish();
   }
 
   // Points are found with noise that is not the reported one, another draw for every direction, and then judged by it.

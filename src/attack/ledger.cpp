@@ -74,7 +74,9 @@ Ledger::Ledger(const AttackTask& task, const Explanation& clean, Select select)
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
     const auto row = static_cast<std::int64_t>(i);
     outcomes_[i].value = value_of(row, row, *batch_.map(row));
+    clean_values_.push_back(outcomes_[i].value);
   }
+  settled_.resize(outcomes_.size());
   if (!nothing_to_break()) return;
   work_.charge_all(task.explainer.evaluations(*task.samples.schema));  // for the clean explanation
   std::fill(done_.begin(), done_.end(), 1);
@@ -119,7 +121,37 @@ void Ledger::keep_history() {
 
 double Ledger::late_gain(std::size_t sample) const {
   if (history_.is_empty()) return std::numeric_limits<double>::quiet_NaN();
-  return done_[sample] ? 0 : std::abs(history_.before_last_fifth(sample, work_) - outcomes_[sample].value);
+  return done_[sample] && !settled_[sample] ? 0 : std::abs(history_.before_last_fifth(sample, work_) - outcomes_[sample].value);
+}
+
+void Ledger::begin_restart() {
+  restarts_.push_back(clean_values_);
+  restart_points_ = task_.samples.inputs.detach().to(perturbed_.options()).clone();
+  in_restart_ = true;
+}
+
+void Ledger::join_restarts() {
+  in_restart_ = false;
+  for (const SampleOutcome& outcome : outcomes_) joined_values_.push_back(outcome.value);
+}
+
+void Ledger::leave_settled() {
+  for (std::size_t i = 0; i < done_.size(); ++i) {
+    if (done_[i] || outcomes_[i].value != joined_values_[i]) continue;
+    settled_[i] = 1;
+    stop(static_cast<std::int64_t>(i));
+  }
+}
+
+double Ledger::restart_gap(std::size_t sample) const {
+  if (restarts_.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (done_[sample] && !settled_[sample]) return 0;
+  double gap = 0;
+  for (const std::vector<double>& values : restarts_) {
+    const double behind = std::abs(values[sample] - outcomes_[sample].value);
+    gap = std::isnan(behind) ? behind : std::max(gap, behind);
+  }
+  return gap;
 }
 
 void Ledger::charge(std::int64_t evaluations) {
@@ -166,7 +198,7 @@ Ledger::Owners Ledger::running() const {
 }
 
 at::Tensor Ledger::best_points() const {
-  return perturbed_.clone().to(task_.samples.inputs.device());
+  return (in_restart_ ? restart_points_ : perturbed_).clone().to(task_.samples.inputs.device());
 }
 
 void Ledger::stop(std::int64_t sample) {
@@ -209,20 +241,23 @@ void Ledger::record_start(const at::Tensor& points, const Explanation& explanati
 
 void Ledger::judge_rows(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners) {
   HOLDFAST_CHECK(iterates.size(0) == static_cast<std::int64_t>(owners.size()));
-  taken_rows_.clear();
-  taken_samples_.clear();
+  taken_.clear();
+  restart_taken_.clear();
   batch_.read(explanation);
   values_.resize(owners.size());
   compare_rows(owners);
-  for (std::size_t row = 0; row < owners.size(); ++row) values_[row] = judge(static_cast<std::int64_t>(row), owners[row], read_row(static_cast<std::int64_t>(row), owners[row]));
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i);
+    values_[i] = judge(row, owners[i], read_row(row, owners[i]));
+  }
   copy_taken(iterates);
 }
 
 void Ledger::record_judged(const at::Tensor& iterates, const JudgedRows& judged, const Owners& owners) {
   HOLDFAST_CHECK(iterates.size(0) == static_cast<std::int64_t>(owners.size()) && judged.values.size() == owners.size());
   ++iteration_;
-  taken_rows_.clear();
-  taken_samples_.clear();
+  taken_.clear();
+  restart_taken_.clear();
   for (std::size_t row = 0; row < owners.size(); ++row) {
     const int flags = static_cast<int>(judged.flags[row]);
     (void)judge(static_cast<std::int64_t>(row), owners[row],
@@ -269,28 +304,33 @@ void Ledger::trace() {
 }
 
 // Row by row: few are taken, and an indexed copy costs more than they do.
-void Ledger::copy_taken(const at::Tensor& iterates) {
-  if (taken_rows_.empty()) return;
-  if (!perturbed_.is_cpu()) {
-    const auto index = [&](const std::vector<std::int64_t>& rows) {
-      return at::tensor(at::ArrayRef<std::int64_t>(rows), at::kLong).to(perturbed_.device());
+void Ledger::copy_taken(const at::Tensor& iterates) const {
+  taken_.copy(iterates, perturbed_);
+  restart_taken_.copy(iterates, restart_points_);
+}
+
+void Ledger::Taken::copy(const at::Tensor& iterates, const at::Tensor& points) const {
+  if (rows.empty()) return;
+  if (!points.is_cpu()) {
+    const auto index = [&](const std::vector<std::int64_t>& values) {
+      return at::tensor(at::ArrayRef<std::int64_t>(values), at::kLong).to(points.device());
     };
     // Of several rows of one sample the last is the worst.
-    std::vector<std::int64_t> rows, samples;
-    std::vector<char> seen(samples_.size());
-    for (std::size_t i = taken_rows_.size(); i-- > 0;) {
-      if (std::exchange(seen[static_cast<std::size_t>(taken_samples_[i])], 1)) continue;
-      rows.push_back(taken_rows_[i]);
-      samples.push_back(taken_samples_[i]);
+    std::vector<std::int64_t> last_rows, last_samples;
+    std::vector<char> seen(static_cast<std::size_t>(points.size(0)));
+    for (std::size_t i = rows.size(); i-- > 0;) {
+      if (std::exchange(seen[static_cast<std::size_t>(samples[i])], 1)) continue;
+      last_rows.push_back(rows[i]);
+      last_samples.push_back(samples[i]);
     }
-    perturbed_.index_copy_(0, index(samples), iterates.detach().index_select(0, index(rows)).to(perturbed_.options()));
+    points.index_copy_(0, index(last_samples), iterates.detach().index_select(0, index(last_rows)).to(points.options()));
     return;
   }
   const at::Tensor from = on_cpu(iterates);
   const std::size_t bytes = static_cast<std::size_t>(from.numel() / from.size(0)) * from.element_size();
-  for (std::size_t i = 0; i < taken_rows_.size(); ++i) {
-    std::memcpy(static_cast<std::byte*>(perturbed_.data_ptr()) + static_cast<std::size_t>(taken_samples_[i]) * bytes,
-                static_cast<const std::byte*>(from.data_ptr()) + static_cast<std::size_t>(taken_rows_[i]) * bytes, bytes);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::memcpy(static_cast<std::byte*>(points.data_ptr()) + static_cast<std::size_t>(samples[i]) * bytes,
+                static_cast<const std::byte*>(from.data_ptr()) + static_cast<std::size_t>(rows[i]) * bytes, bytes);
   }
 }
 
@@ -330,7 +370,12 @@ double Ledger::judge(std::int64_t row, std::int64_t position, const Reading& rea
     samples_[static_cast<std::size_t>(position)].top.reset();
   }
   if (std::isnan(value)) return kNone;
-  if (select_ == Select::kLast || std::isnan(outcome.value) || is_worse(value, outcome.value)) take(position, row, value);
+  if (select_ == Select::kLast || is_better_find(value, outcome.value)) take(position, row, value);
+  if (in_restart_ && is_better_find(value, best_value(position))) {
+    restarts_.back()[static_cast<std::size_t>(position)] = value;
+    restart_taken_.rows.push_back(row);
+    restart_taken_.samples.push_back(position);
+  }
   if (select_ == Select::kWorst && !is_worse(floor_, value)) stop(position);
   return value;
 }
@@ -346,8 +391,8 @@ void Ledger::take(std::int64_t sample, std::int64_t row, double value) {
   outcomes_[static_cast<std::size_t>(sample)].value = value;
   outcomes_[static_cast<std::size_t>(sample)].iteration = iteration_;
   samples_[static_cast<std::size_t>(sample)].component = work_.component();
-  taken_samples_.push_back(sample);
-  taken_rows_.push_back(row);
+  taken_.samples.push_back(sample);
+  taken_.rows.push_back(row);
 }
 
 std::optional<at::Tensor> Ledger::shrink() {
@@ -371,7 +416,7 @@ std::optional<at::Tensor> Ledger::shrink(Owners& owners) {
 
 AttackResult Ledger::finish() {
   work_.close_component();
-  const at::Tensor perturbed = best_points();
+  const at::Tensor perturbed = perturbed_.clone().to(task_.samples.inputs.device());
   AttackResult result{.perturbed = perturbed,
                       .original = task_.explainer.attribute(explain_at(task_, task_.samples.inputs)),
                       .moved = task_.explainer.attribute(explain_at(task_, perturbed))};
@@ -389,6 +434,7 @@ AttackResult Ledger::finish() {
     outcome.value = map ? value_of(row, row, *map) : std::numeric_limits<double>::quiet_NaN();
     outcome.clean_margin = margin_of(before.data_ptr<double>() + row * classes, classes, samples_[i].predicted);
     outcome.late_gain = late_gain(i);
+    outcome.restart_gap = restart_gap(i);
     outcome.margin = margin_of(after.data_ptr<double>() + row * classes, classes, samples_[i].predicted);
     if (samples_[i].component >= 0) outcome.component = work_.component_name(samples_[i].component);
   }

@@ -18,6 +18,7 @@
 // A threat model with a tolerance asks for more of a preserved iterate: the predicted class's probability may move by so much.
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,9 +46,15 @@ class Ledger {
   Ledger(const AttackTask& task, const Explanation& clean, Select select);
 
   // What is found from now on is this component's, and so are evaluations and time. Without a call there are no components.
-  void begin_component(std::string name) { work_.begin_component(std::move(name)); }
+  void begin_component(const std::string& name) { work_.begin_component(name); }
   // Starts to keep how values fall with the work, for late_gain.
   void keep_history();
+  // Begins a search of its own: until the next call, best_points() and best_value() are what it alone found.
+  void begin_restart();
+  // Ends the restarts: best_points() and best_value() are all work's again.
+  void join_restarts();
+  // Samples for which nothing worse was found since the restarts ended are done.
+  void leave_settled();
 
   // Set where rows are judged on the device.
   const BatchJudge* batch_judge() const { return batch_judge_.get(); }
@@ -90,7 +97,9 @@ class Ledger {
   const std::vector<double>& values() const { return values_; }
   // For every sample of the task: the best point so far (on the task's device), its value, and whether the sample is done.
   at::Tensor best_points() const;
-  double best_value(std::int64_t sample) const { return outcomes_[static_cast<std::size_t>(sample)].value; }
+  double best_value(std::int64_t sample) const {
+    return in_restart_ ? restarts_.back()[static_cast<std::size_t>(sample)] : outcomes_[static_cast<std::size_t>(sample)].value;
+  }
   bool done(std::int64_t sample) const { return done_[static_cast<std::size_t>(sample)] != 0; }
   std::int64_t evaluations(std::int64_t sample) const { return work_.evaluations(static_cast<std::size_t>(sample)); }
   std::int64_t predicted(std::int64_t sample) const { return samples_[static_cast<std::size_t>(sample)].predicted; }
@@ -101,6 +110,10 @@ class Ledger {
   // How far its value moved in the last fifth of the sample's own work; 0 when done, NaN where it is undefined or no history is
   // kept.
   double late_gain(std::size_t sample) const;
+
+  // How far the restart that found least stayed behind the best value; 0 when nothing is left to find, NaN where it is undefined
+  // or there were no restarts.
+  double restart_gap(std::size_t sample) const;
 
   // What was found, explained afresh in one batch: maps, logits and values belong together.
   AttackResult finish();
@@ -130,7 +143,14 @@ class Ledger {
   void trace();
   void take_back_iteration();
   void count(std::span<const char> rows, const Owners& owners, std::int64_t SampleOutcome::*counter);
-  void copy_taken(const at::Tensor& iterates);
+  // Rows of the iterates, and the samples whose best point they are now.
+  struct Taken {
+    std::vector<std::int64_t> rows, samples;
+    void clear() { rows.clear(), samples.clear(); }
+    void copy(const at::Tensor& iterates, const at::Tensor& points) const;
+  };
+  void copy_taken(const at::Tensor& iterates) const;
+  bool is_better_find(double value, double than) const { return std::isnan(than) || is_worse(value, than); }
   bool is_worse(double value, double than) const;
   bool nothing_to_break() const;
   void judge_rows(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
@@ -147,14 +167,19 @@ class Ledger {
   std::vector<char> done_;
   WorkAccount work_;
   ValueHistory history_;
-  BatchReading batch_;                                    // the rows at hand
-  Owners rows_;                                           // the sample of each row
-  std::vector<std::int64_t> taken_rows_, taken_samples_;  // in this iteration
+  BatchReading batch_;           // the rows at hand
+  Owners rows_;                  // the sample of each row
+  Taken taken_, restart_taken_;  // in this iteration
   std::vector<double> values_;
   // Of a metric that compares many pairs at once: the clean maps, sample after sample, and what it says of the rows at hand.
   const BatchMetric* batched_;
   std::vector<double> clean_maps_, row_values_;
-  at::Tensor perturbed_;  // on the CPU by rows, on the task's device in batches
+  at::Tensor perturbed_, restart_points_;      // on the CPU by rows, on the task's device in batches
+  std::vector<std::vector<double>> restarts_;  // what each of them found by itself, one value a sample
+  std::vector<double> clean_values_;
+  std::vector<double> joined_values_;  // the best values when the restarts ended
+  std::vector<char> settled_;          // whether a sample is done because nothing more was found
+  bool in_restart_ = false;
   bool starting_ = false, mending_ = false;
   std::int64_t iteration_ = 0;
   std::int64_t running_ = 0;

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "holdfast/metric/metric.h"
+
 namespace holdfast::attack {
 namespace {
 
@@ -69,6 +71,12 @@ bool is_swap(const char* name) {
 }
 
 }  // namespace
+
+bool restarts_agree(double gap, const Metric& metric, double value) {
+  constexpr double kAgreed = 0.005;
+  const double range = std::abs(metric.perfect() - metric.floor());
+  return gap <= kAgreed * (std::isfinite(range) ? range : std::abs(value));
+}
 
 Json to_json(const SampleOutcome& outcome, bool trace) {
   Json json = Json::object();

@@ -40,6 +40,7 @@ Json sample_json(const Row& row, std::size_t i) {
   if (row.result.components.empty()) {
     json.erase("component");
     json.erase("late_gain");
+    json.erase("restart_gap");
   }
   return json;
 }

@@ -9,9 +9,6 @@
 namespace holdfast::experiment {
 namespace {
 
-// An ensemble has converged when its late gain is at most this share of the metric's range.
-constexpr double kConverged = 0.01;
-
 template <class Has>
 std::int64_t count_samples(const CellResult& result, Has has) {
   return std::count_if(result.samples.begin(), result.samples.end(), has);
@@ -52,19 +49,22 @@ double mean_late_gain(const CellResult& result) {
   return defined_mean_of(result, [](const SampleOutcome& sample) { return sample.late_gain; });
 }
 
+double mean_restart_gap(const CellResult& result) {
+  return defined_mean_of(result, [](const SampleOutcome& sample) { return sample.restart_gap; });
+}
+
 bool has_converged(const CellResult& result, const Metric& metric) {
-  const double range = std::abs(metric.perfect() - metric.floor());
-  const double scale =
-      std::isfinite(range) ? range : std::abs(defined_mean_of(result, [](const SampleOutcome& sample) { return sample.value; }));
-  return mean_late_gain(result) <= kConverged * scale;
+  const double value = defined_mean_of(result, [](const SampleOutcome& sample) { return sample.value; });
+  return restarts_agree(mean_restart_gap(result), metric, value);
 }
 
 Json ensemble_json(const CellResult& result, const Metric& metric) {
   if (result.components.empty()) return Json::object();
-  const double late = mean_late_gain(result);
+  const double late = mean_late_gain(result), gap = mean_restart_gap(result);
   return {{"components", components_json(result)},
           {"late_gain", std::isnan(late) ? Json() : Json(late)},
-          {"converged", std::isnan(late) ? Json() : Json(has_converged(result, metric))}};
+          {"restart_gap", std::isnan(gap) ? Json() : Json(gap)},
+          {"converged", std::isnan(gap) ? Json() : Json(has_converged(result, metric))}};
 }
 
 Json flips_json(const CellResult& result) {

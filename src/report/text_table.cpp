@@ -230,8 +230,9 @@ std::vector<std::string> row_names(const Json& row) {
 }
 
 std::string late_line(const Json& row, const std::string& subject) {
-  if (!row.at("converged").is_boolean()) return "";
-  return fmt::format("{}moved by {} in the last fifth of the work: {}\n", subject, number(row, "late_gain", 4),
+  if (!row.at("converged").is_boolean() || !row.contains("restart_gap")) return "";
+  return fmt::format("{}restarts within {} of the best, which moved by {} in the last fifth of the work: {}\n", subject,
+                     number(row, "restart_gap", 4), number(row, "late_gain", 4),
                      row.at("converged").get<bool>() ? "converged" : "more effort will find more");
 }
 

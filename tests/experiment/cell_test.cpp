@@ -136,6 +136,7 @@ TEST(Cell, UndefinedNumbersRoundTrip) {
   const CellResult loaded = store.load(0);
   EXPECT_TRUE(std::isnan(loaded.samples[0].value) && std::isnan(loaded.samples[0].late_gain));
   EXPECT_EQ(loaded.samples[1].late_gain, 0.25);
+  EXPECT_TRUE(std::isnan(loaded.samples[1].restart_gap));
   EXPECT_EQ(loaded.samples[1].no_gradient, 3);
   EXPECT_EQ(loaded.samples[1].followed, 4);
 }
@@ -150,24 +151,26 @@ TEST(Cell, SaysWhatTheVerifierFound) {
   EXPECT_TRUE(result.verified.in_double);
 }
 
-CellResult with_late_gains(const std::vector<double>& gains) {
+CellResult with_restart_gaps(const std::vector<double>& gaps) {
   CellResult result;
-  for (const double gain : gains) result.samples.push_back({.value = 10, .late_gain = gain});
+  for (const double gap : gaps) result.samples.push_back({.value = 10, .late_gain = 2 * gap, .restart_gap = gap});
   result.components = {{.name = "one"}};
   return result;
 }
 
-TEST(CellFacts, LateGainsAreOfTheSamplesThatHaveOne) {
+TEST(CellFacts, AnEnsembleHasConvergedWhereItsRestartsAgree) {
   const double none = std::nan("");
   const auto top_k = metrics().make("top_k(k=3)"), kendall = metrics().make("kendall"), l2 = metrics().make("l2");
-  EXPECT_DOUBLE_EQ(mean_late_gain(with_late_gains({0.02, none, 0})), 0.01);
-  EXPECT_TRUE(has_converged(with_late_gains({0.02, none, 0}), *top_k)) << "a hundredth of the range";
-  EXPECT_FALSE(has_converged(with_late_gains({0.03, none, 0}), *top_k));
-  EXPECT_TRUE(has_converged(with_late_gains({0.04, none, 0}), *kendall)) << "from -1 to 1";
-  EXPECT_TRUE(has_converged(with_late_gains({0.2, 0}), *l2)) << "no end: of the mean value";
-  EXPECT_FALSE(has_converged(with_late_gains({0.3, 0}), *l2));
-  const Json undefined = ensemble_json(with_late_gains({none}), *top_k);
-  EXPECT_TRUE(undefined.at("late_gain").is_null() && undefined.at("converged").is_null());
+  EXPECT_DOUBLE_EQ(mean_restart_gap(with_restart_gaps({0.02, none, 0})), 0.01) << "of the samples that have one";
+  EXPECT_DOUBLE_EQ(mean_late_gain(with_restart_gaps({0.02, none, 0})), 0.02);
+  EXPECT_TRUE(has_converged(with_restart_gaps({0.01, none, 0}), *top_k)) << ".005 of the range";
+  EXPECT_FALSE(has_converged(with_restart_gaps({0.011, none, 0}), *top_k));
+  EXPECT_TRUE(has_converged(with_restart_gaps({0.02, none, 0}), *kendall)) << "from -1 to 1";
+  EXPECT_TRUE(has_converged(with_restart_gaps({0.1, 0}), *l2)) << "no end: of the mean value";
+  EXPECT_FALSE(has_converged(with_restart_gaps({0.11, 0}), *l2));
+  const Json undefined = ensemble_json(with_restart_gaps({none}), *top_k);
+  EXPECT_TRUE(undefined.at("late_gain").is_null() && undefined.at("restart_gap").is_null() &&
+              undefined.at("converged").is_null());
 }
 
 TEST(CellFacts, SamplesWithoutAGradientAreThoseThatNeverHadOne) {

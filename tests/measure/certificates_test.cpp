@@ -1,5 +1,5 @@
-// No certificate is ever above what an attack finds: generated networks, groups, radii and attacks. Hundreds of samples by
-// default; HOLDFAST_CASES=N makes N cases of six samples.
+// No certificate is ever above what an attack finds: thousands of generated cases, each a sample of a network with groups, a
+// radius and attacks of its own. HOLDFAST_CASES=N takes N networks.
 #include <cmath>
 #include <cstdlib>
 
@@ -19,11 +19,25 @@ using testing_support::mlp_model;
 using testing_support::normal_tensor;
 using testing_support::part;
 
-constexpr std::int64_t kGeneratedSamples = 6;
+constexpr std::int64_t kGeneratedSamples = 40;
 
-std::uint64_t generated_cases() {
+std::uint64_t generated_networks(std::uint64_t usual) {
   const char* given = std::getenv("HOLDFAST_CASES");
-  return given == nullptr ? 60 : static_cast<std::uint64_t>(std::atoll(given));
+  return given == nullptr ? usual : static_cast<std::uint64_t>(std::atoll(given));
+}
+
+AttackResult attack_case(MeasureCase& test, const std::string& attack, std::int64_t k, const Threat& threat) {
+  const MeasureTask task = test.task();
+  const auto metric = metrics().make(fmt::format("top_k(k={})", k));
+  const ThreatModel model = ThreatModel::make(threat, test.schema);
+  const AttackResult found = attacks().make(attack)->run({.model = *test.model,
+                                                          .explainer = task.explainer,
+                                                          .metric = *metric,
+                                                          .threat = model,
+                                                          .samples = task.samples,
+                                                          .seed = test.seed});
+  (void)verify(*test.model, model, task.samples.inputs, found.perturbed, task.samples.ids, attack);
+  return found;
 }
 
 // One or two hidden layers, float32 as users have it; some weights are rounded, so that gradients tie or nearly do.
@@ -48,27 +62,20 @@ Network generated_network(RandomStream& stream, std::int64_t features, std::uint
 TEST(Certificates, AreNeverAboveWhatAnAttackFinds) {
   std::int64_t strict = 0, closed = 0, all = 0;
   double certified_sum = 0;
-  for (std::uint64_t seed = 0; seed < generated_cases(); ++seed) {
+  for (std::uint64_t seed = 0; seed < generated_networks(50); ++seed) {
     RandomStream stream(seed, "generated case");
     const std::int64_t features = 5 + static_cast<std::int64_t>(stream.below(6)),
                        k = 2 + static_cast<std::int64_t>(stream.below(2));
     const double radius = std::pow(10.0, stream.uniform(-2, 0));
     MeasureCase test{.model = make_model(generated_network(stream, features, seed)),
-                     .inputs = normal_tensor({kGeneratedSamples, features}, 5000 + seed).mul_(0.5)};
+                     .inputs = normal_tensor({kGeneratedSamples, features}, 5000 + seed).mul_(0.5),
+                     .seed = seed};
     if (stream.below(2) == 0) test.schema.groups = {{.name = "colour", .columns = {1, 2, 3}, .levels = {"red", "green", "blue"}}};
     const std::string options = fmt::format("(k={},radius={})", k, radius);
-    const Measurement margins = test.run("certified_overlap" + options), exact = test.run("exact_overlap" + options);
-    const MeasureTask task = test.task();
-    const auto metric = metrics().make(fmt::format("top_k(k={})", k));
-    const ThreatModel threat = ThreatModel::make({.epsilons = {radius}}, test.schema);
-    for (const char* call : {"random(samples=60)", "random(samples=60,from=sphere)", "er(steps=15)", "exact"}) {
-      const AttackResult attacked = attacks().make(call)->run({.model = *test.model,
-                                                               .explainer = task.explainer,
-                                                               .metric = *metric,
-                                                               .threat = threat,
-                                                               .samples = task.samples,
-                                                               .seed = seed});
-      (void)verify(*test.model, threat, task.samples.inputs, attacked.perturbed, task.samples.ids, call);
+    const Measurement margins = test.run("certified_overlap" + options),
+                      exact = test.run(fmt::format("exact_overlap(k={},radius={},nodes=300)", k, radius));
+    for (const char* call : {"random(samples=40)", "random(samples=40,from=sphere)", "er(steps=10)"}) {
+      const AttackResult attacked = attack_case(test, call, k, {.epsilons = {radius}});
       for (std::size_t b = 0; b < kGeneratedSamples; ++b) {
         EXPECT_LE(margins.values[b], attacked.samples[b].value) << call << ", case " << seed << ", sample " << b;
         EXPECT_LE(exact.values[b], attacked.samples[b].value) << call << ", case " << seed << ", sample " << b;
@@ -84,42 +91,61 @@ TEST(Certificates, AreNeverAboveWhatAnAttackFinds) {
   }
   EXPECT_GT(strict, all / 4) << "attacks that find nothing show nothing";
   EXPECT_GT(certified_sum, 0.4 * static_cast<double>(all)) << "certificates that say nothing are easily kept";
-  EXPECT_GE(closed, all * 7 / 10) << "of " << all << "; rounded weights tie";
+  EXPECT_GE(closed, all / 2) << "of " << all << "; few nodes, and rounded weights tie";
+}
+
+// The same where categories may switch: rows are valid, and attacks may make what the certificate allows.
+TEST(Certificates, WithSwitchesAreNeverAboveWhatAnAttackFinds) {
+  std::int64_t strict = 0, some = 0, all = 0;
+  for (std::uint64_t seed = 0; seed < generated_networks(25); ++seed) {
+    RandomStream stream(seed, "generated switches");
+    at::Tensor inputs = normal_tensor({kGeneratedSamples, 9}, 6000 + seed).mul_(0.5);
+    inputs.slice(1, 0, 5).zero_();
+    for (std::int64_t b = 0; b < kGeneratedSamples; ++b) {
+      inputs[b][static_cast<std::int64_t>(stream.below(3))] = 1;
+      inputs[b][3 + static_cast<std::int64_t>(stream.below(2))] = 1;
+    }
+    MeasureCase test{.model = make_model(generated_network(stream, 9, 500 + seed)), .inputs = inputs, .seed = seed};
+    test.schema.groups = {{.name = "x", .columns = {0, 1, 2}, .levels = {}}, {.name = "y", .columns = {3, 4}, .levels = {}}};
+    const double radius = std::pow(10.0, stream.uniform(-2.5, -0.5));
+    const auto switches = static_cast<std::int64_t>(stream.below(3));
+    const Measurement margins = test.run(fmt::format("certified_overlap(k=3,radius={},switches={})", radius, switches));
+    const AttackResult attacked = attack_case(test, "random(samples=60)", 3, {.epsilons = {radius}, .switches = switches});
+    for (std::size_t b = 0; b < kGeneratedSamples; ++b) {
+      EXPECT_LE(margins.values[b], attacked.samples[b].value) << "case " << seed << ", sample " << b;
+      strict += attacked.samples[b].value < 1 ? 1 : 0;
+      some += margins.values[b] > 0 ? 1 : 0;
+      ++all;
+    }
+  }
+  EXPECT_GT(strict, all / 4) << "attacks that find nothing show nothing";
+  EXPECT_GT(some, all / 10) << "certificates that say nothing are easily kept";
 }
 
 // smooth_top at an attacked point, with other noise than the certificate's: below the certificate no more often than alpha
 // allows.
 TEST(SmoothedOverlap, AnAttackIsBelowItNoMoreOftenThanAlphaAllows) {
-  constexpr int kSeeds = 12;
-  constexpr double kRadius = 0.05;
+  constexpr double kAlpha = 0.01, kSigma = 0.3;
   std::int64_t below = 0, all = 0;
   double certified_sum = 0;
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    MeasureCase test{.model = mlp_model({.features = 8, .hidden = 10, .seed = seed + 1}),
-                     .inputs = normal_tensor({4, 8}, 60 + seed).mul_(0.5),
+  for (std::uint64_t seed = 0; seed < generated_networks(25); ++seed) {
+    RandomStream stream(seed, "generated smoothing");
+    const double radius = kSigma * stream.uniform(0.05, 0.5);
+    MeasureCase test{.model = make_model(generated_network(stream, 8, 900 + seed)),
+                     .inputs = normal_tensor({kGeneratedSamples, 8}, 60 + seed).mul_(0.5),
                      .seed = seed};
     const Measurement certified =
-        test.run(fmt::format("smoothed_overlap(k=3,radius={},sigma=0.3,samples=400,alpha=0.01)", kRadius));
-    test.explainer = "smooth_top(k=3,sigma=0.3,samples=400)";
-    const MeasureTask task = test.task();
-    const auto metric = metrics().make("top_k(k=3)");
-    const ThreatModel threat = ThreatModel::make({.epsilons = {kRadius}}, test.schema);
-    const AttackResult attacked = attacks()
-                                      .make("random(samples=12,from=sphere)")
-                                      ->run({.model = *test.model,
-                                             .explainer = task.explainer,
-                                             .metric = *metric,
-                                             .threat = threat,
-                                             .samples = task.samples,
-                                             .seed = seed});
-    for (std::size_t b = 0; b < 4; ++b) {
+        test.run(fmt::format("smoothed_overlap(k=3,radius={},sigma={},samples=200,alpha={})", radius, kSigma, kAlpha));
+    test.explainer = fmt::format("smooth_top(k=3,sigma={},samples=200)", kSigma);
+    const AttackResult attacked = attack_case(test, "random(samples=4,from=sphere)", 3, {.epsilons = {radius}});
+    for (std::size_t b = 0; b < kGeneratedSamples; ++b) {
       below += attacked.samples[b].value < certified.values[b] ? 1 : 0;
       certified_sum += certified.values[b];
       ++all;
     }
   }
-  EXPECT_EQ(below, 0) << "of " << all;
-  EXPECT_GT(certified_sum, 0.15 * static_cast<double>(all));
+  EXPECT_LE(static_cast<double>(below), kAlpha * static_cast<double>(all)) << "of " << all;
+  EXPECT_GT(certified_sum, 0.1 * static_cast<double>(all));
   EXPECT_LT(certified_sum, 0.98 * static_cast<double>(all));
 }
 

@@ -88,7 +88,8 @@ TEST(ResultsTable, AMissedGateShowsTheDigitsThatMissedIt) {
 TEST(ResultsTable, SaysWhoWonAndWhatRandomPointsBeat) {
   Json results =
       Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "gauntlet", "metric": "cosine",
-    "threat": {"epsilon": 0.5}, "mean": 0.5, "low": 0.4, "high": 0.6, "beaten_by": null, "late_gain": 0.0125, "converged": false,
+    "threat": {"epsilon": 0.5}, "mean": 0.5, "low": 0.4, "high": 0.6, "beaten_by": null, "late_gain": 0.0125, "restart_gap": 0.025,
+    "converged": false,
     "random": {"attack": "random(samples=9)", "mean": 0.6}, "flips": {"share": 0.25}, "no_gradient": {"samples": 0, "not_finite": 0},
     "components": [{"name": "gaps", "won": 0.75, "evaluations": 100.0}, {"name": "random", "won": 0.25, "evaluations": 20.0}]},
     {"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "cosine", "mean": 0.9, "low": 0.8, "high": 1.0,
@@ -97,7 +98,8 @@ TEST(ResultsTable, SaysWhoWonAndWhatRandomPointsBeat) {
   const std::string table = results_table(results);
   EXPECT_THAT(table, ::testing::HasSubstr("component   won  evaluations a sample\n"));
   EXPECT_THAT(table, ::testing::HasSubstr("gaps       75 %                   100\n"));
-  EXPECT_THAT(table, ::testing::HasSubstr("moved by 0.0125 in the last fifth of the work: more effort will find more\n"));
+  EXPECT_THAT(table, ::testing::HasSubstr("restarts within 0.0250 of the best, which moved by 0.0125 in the last fifth of the "
+                                          "work: more effort will find more\n"));
   EXPECT_THAT(table, ::testing::HasSubstr("0.900 [0.800, 1.000]   0.700"));
   EXPECT_THAT(table, ::testing::HasSubstr("25 %\n"));
   EXPECT_THAT(table, ::testing::HasSubstr("warning: er on m, cosine: random(samples=9) harms more"));

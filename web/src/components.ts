@@ -25,9 +25,9 @@ const COLUMNS: Column<Line>[] = [
 ];
 
 function lateGain(row: Row): HTMLElement | null {
-  if (row.late_gain == null) return null;
+  if (row.late_gain == null || row.restart_gap == null) return null;
   return h("p", { class: row.converged ? "note" : "warning" },
-    `${shown(`${row.model}, ${row.explainer}, ${row.metric}, epsilon ${row.threat.epsilon}`)}: moved by ${number(row.late_gain, 4)} in the last fifth of the work, ${row.converged ? "converged" : "so that more effort will find more"}.`);
+    `${shown(`${row.model}, ${row.explainer}, ${row.metric}, epsilon ${row.threat.epsilon}`)}: restarts within ${number(row.restart_gap, 4)} of the best, which moved by ${number(row.late_gain, 4)} in the last fifth of the work, ${row.converged ? "converged" : "so that more effort will find more"}.`);
 }
 
 // Of these rows of results.json.

@@ -53,6 +53,7 @@ export interface Row {
   // Of an ensemble.
   components?: { name: string; won: number; evaluations: number }[];
   late_gain?: number | null;
+  restart_gap?: number | null;
   converged?: boolean | null;
   auc: Interval | null;
 }

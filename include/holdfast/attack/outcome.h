@@ -10,6 +10,10 @@
 #include "holdfast/core/json.h"
 #include "holdfast/core/stages.h"
 
+namespace holdfast::metric {
+class Metric;
+}
+
 namespace holdfast::attack {
 
 struct SampleOutcome {
@@ -34,7 +38,10 @@ struct SampleOutcome {
   // How far an ensemble's value still moved in the last fifth of the sample's work; 0 at the floor, NaN where the value is
   // undefined, and for other attacks.
   double late_gain = std::numeric_limits<double>::quiet_NaN();
-  // What no allowed point can be below, proven; and the parts of the ball that were looked at for it. Attack `exact` alone.
+  // How far the one of an ensemble's two independent restarts that found less stayed behind the value; 0 where nothing is left to
+  // find, NaN where the value is undefined, and for other attacks.
+  double restart_gap = std::numeric_limits<double>::quiet_NaN();
+  // What no allowed point can be below, proven; and the parts of the ball that were looked at for it. `exact` and `gauntlet`.
   double proven = std::numeric_limits<double>::quiet_NaN();
   std::int64_t nodes = 0;
   // The metric of the best (kWorst) or current (kLast) point after each iteration, and the evaluations used by then.
@@ -64,11 +71,15 @@ void for_each_field(const Visit& visit) {
   visit("margin", &SampleOutcome::margin);
   visit("component", &SampleOutcome::component);
   visit("late_gain", &SampleOutcome::late_gain);
+  visit("restart_gap", &SampleOutcome::restart_gap);
   visit("proven", &SampleOutcome::proven);
   visit("nodes", &SampleOutcome::nodes);
   visit("trace", &SampleOutcome::trace);
   visit("trace_evaluations", &SampleOutcome::trace_evaluations);
 }
+
+// Whether restarts that are so far apart agree: within .005 of the metric's range, or of the value where that is endless.
+bool restarts_agree(double gap, const Metric& metric, double value);
 
 // For readers: numbers that are undefined or infinite, a swap that never came and a component that is not named are null.
 // Without `trace` the two traces are left out.

@@ -15,10 +15,13 @@ Json components_json(const CellResult& result);
 // How far an ensemble's values still moved in the last fifth of the work, mean over the samples that are defined; NaN where none
 // is, and for other attacks.
 double mean_late_gain(const CellResult& result);
-// Whether that is at most a hundredth of the metric's range; of the mean value, for metrics without an end.
+// How far the worse one of its two independent restarts stayed behind, in the same way.
+double mean_restart_gap(const CellResult& result);
+// Whether the restarts agree: that gap is at most .005 of the metric's range; of the mean value, for metrics without an end.
 bool has_converged(const CellResult& result, const Metric& metric);
 
-// {"components", "late_gain", "converged"}; the last two null where late gains are undefined. Empty without components.
+// {"components", "late_gain", "restart_gap", "converged"}; numbers null where they are undefined, and then so is the last. Empty
+// without components.
 Json ensemble_json(const CellResult& result, const Metric& metric);
 
 // {"samples", "share"}: samples that met points of another class on the way.

@@ -11,7 +11,9 @@ namespace {
 class Cells final : public Component {
  public:
   std::string name() const override { return "cells"; }
-  bool fits(const AttackState& state) const override { return state.small && !exact::why_not(state.task); }
+  bool fits(const AttackState& state) const override {
+    return state.small && state.stage() == Stage::kFirst && !exact::why_not(state.task);
+  }
 
   void run(AttackState& state) override {
     const exact::Chain chain = exact::read_chain(*state.task.model.network());
@@ -19,7 +21,7 @@ class Cells final : public Component {
     reading.read_maps(state.clean.maps);
     state.ledger.begin_iteration();
     for (std::int64_t sample = 0; sample < state.task.samples.count(); ++sample)
-      exact::search_sample(state.task, chain, {.nodes = state.scaled(kNodes)}, *reading.map(sample), sample, state.ledger);
+      exact::search_sample(state.task, chain, {.nodes = state.scaled_alone(kNodes)}, *reading.map(sample), sample, state.ledger);
   }
 
  private:

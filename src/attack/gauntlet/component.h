@@ -16,6 +16,8 @@ class Component {
   virtual std::string name() const = 0;
   // Whether it can do anything for the task.
   virtual bool fits(const AttackState& state) const = 0;
+  // Whether it goes on from the best points so far: the others are for restarts alone.
+  virtual bool starts_from_best() const { return false; }
   virtual void run(AttackState& state) = 0;
 };
 

@@ -47,6 +47,7 @@ Units units_at(const Network& network, const at::Tensor& points, std::int64_t un
 class Crossing final : public Component {
  public:
   std::string name() const override { return "crossing"; }
+  bool starts_from_best() const override { return true; }
 
   bool fits(const AttackState& state) const override {
     const Network* network = state.task.model.network();

@@ -29,6 +29,7 @@ class WeightedGaps final : public FeatureDescent {
 class Gaps final : public Component {
  public:
   std::string name() const override { return "gaps"; }
+  bool starts_from_best() const override { return true; }
   bool fits(const AttackState& state) const override { return state.gradients && state.small && state.k < state.features; }
 
   void run(AttackState& state) override {
@@ -39,7 +40,8 @@ class Gaps final : public Component {
       if (owners.empty()) return;
       const at::Tensor u = state.uniform(owners, "gauntlet.gaps", i);
       WeightedGaps descent(state.task.map_schema().layout, AttackState::rows_of(gaps, owners) * (2 * u * u));
-      const auto start = i % 2 == 0 ? AttackState::WalkPlan::Start::kAnywhere : AttackState::WalkPlan::Start::kAroundBest;
+      const bool anywhere = i % 2 == 0 && state.is_restart();
+      const auto start = anywhere ? AttackState::WalkPlan::Start::kAnywhere : AttackState::WalkPlan::Start::kAroundBest;
       state.walk_down(descent, owners, {.number = i, .steps = kSteps, .from = 2, .to = 32, .start = start});
     }
   }

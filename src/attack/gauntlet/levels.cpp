@@ -12,6 +12,7 @@ namespace {
 class Levels final : public Component {
  public:
   std::string name() const override { return "levels"; }
+  bool starts_from_best() const override { return true; }
   bool fits(const AttackState& state) const override {
     return state.task.threat.switches && state.task.threat.switches->most > 0;
   }

@@ -1,6 +1,7 @@
 // order: turns the map away from the clean one as a whole, for metrics of all features.
 //     rank      minimise the correlation of the clean ranks with the map (and with its logarithm)
 //     values    minimise the cosine between the maps
+#include <algorithm>
 #include <limits>
 
 #include "component.h"
@@ -40,33 +41,46 @@ at::Tensor unit_rows(const at::Tensor& rows) {
 class Order final : public Component {
  public:
   std::string name() const override { return "order"; }
+  bool starts_from_best() const override { return true; }
   bool fits(const AttackState& state) const override {
     return state.gradients && (state.aim.at == Aim::At::kOrder || state.aim.at == Aim::At::kValues);
   }
 
   void run(AttackState& state) override {
-    const Layout& layout = state.task.map_schema().layout;
-    const at::Tensor a = fold_features(layout, state.clean.maps);
-    const at::Tensor ranks = a.argsort(/*dim=*/1, /*descending=*/false).argsort(/*dim=*/1, /*descending=*/false).to(a.options());
-    const at::Tensor centred = unit_rows(ranks - ranks.mean(1, /*keepdim=*/true)), plain = unit_rows(a);
-    struct Kind {
-      bool by_rank, of_logarithm;
-    };
-    std::int64_t number = kNumber;
-    for (const auto& [by_rank, of_logarithm] : {Kind{true, false}, Kind{true, true}, Kind{false, false}}) {
-      const Ledger::Owners owners = state.rows(state.small ? state.scaled(kWalks) : 1);
-      if (owners.empty()) return;
-      Alignment descent(layout, AttackState::rows_of(by_rank ? centred : plain, owners), by_rank, of_logarithm);
-      state.walk_down(descent, owners,
-                      {.number = number++,
-                       .steps = state.small ? kSteps : state.scaled(kLongSteps),
-                       .from = state.small ? 2.0 : 3.0,
-                       .to = state.small ? 32.0 : 60.0});
+    std::vector<Kind> kinds{{true, false}, {true, true}, {false, false}};
+    if (state.aim.at == Aim::At::kValues) std::reverse(kinds.begin(), kinds.end());
+    if (state.small) {
+      for (std::size_t i = 0; i < kinds.size(); ++i) walk(state, kinds[i], i, state.rows(state.scaled(kWalks)), kSteps);
+      return;
     }
+    // One kind after the other, over the stages too.
+    const AttackState::Walks walks = state.scaled_walks(kLongWalks, kLongSteps);
+    const auto first = static_cast<std::size_t>(state.stage());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(walks.count); ++i)
+      walk(state, kinds[(first + i) % kinds.size()], i, state.rows(), walks.steps);
   }
 
  private:
-  static constexpr std::int64_t kWalks = 20, kSteps = 40, kLongSteps = 60, kNumber = 200;
+  static constexpr std::int64_t kWalks = 20, kSteps = 40, kLongWalks = 3, kLongSteps = 60, kNumber = 200;
+  struct Kind {
+    bool by_rank, of_logarithm;
+  };
+
+  static void walk(AttackState& state, const Kind& kind, std::size_t number, const Ledger::Owners& owners, std::int64_t steps) {
+    if (owners.empty()) return;
+    const Layout& layout = state.task.map_schema().layout;
+    const at::Tensor a = fold_features(layout, AttackState::rows_of(state.clean.maps, owners));
+    const at::Tensor ranks = a.argsort(/*dim=*/1, /*descending=*/false).argsort(/*dim=*/1, /*descending=*/false).to(a.options());
+    const at::Tensor direction = unit_rows(kind.by_rank ? ranks - ranks.mean(1, /*keepdim=*/true) : a);
+    Alignment descent(layout, direction, kind.by_rank, kind.of_logarithm);
+    using Start = AttackState::WalkPlan::Start;
+    state.walk_down(descent, owners,
+                    {.number = kNumber + static_cast<std::int64_t>(number),
+                     .steps = steps,
+                     .from = state.small ? 2.0 : 3.0,
+                     .to = state.small ? 32.0 : 60.0,
+                     .start = state.is_restart() ? Start::kAnywhere : Start::kAroundBest});
+  }
 };
 
 }  // namespace

@@ -40,6 +40,11 @@ at::Tensor random_moves(const AttackState& state, const Ledger::Owners& owners, 
   return deviation * all.to(state.task.samples.inputs.options());
 }
 
+// Of the searched points, what a component gets beside random ones. These are for restarts alone.
+std::int64_t searched_share(const AttackState& state, double share) {
+  return std::llround((state.is_restart() ? share : 1) * static_cast<double>(state.searched_points()));
+}
+
 class RandomPoints final : public Component {
  public:
   std::string name() const override { return "random"; }
@@ -63,7 +68,7 @@ class RandomPoints final : public Component {
     const at::Tensor clean = AttackState::rows_of(state.task.samples.inputs, owners),
                      ids = AttackState::rows_of(state.task.samples.ids, owners);
     const ThreatModel& threat = state.task.threat;
-    const std::uint64_t seed = derived_seed(state.task.seed, "gauntlet.random", static_cast<std::uint64_t>(number));
+    const std::uint64_t seed = derived_seed(state.seed(), "gauntlet.random", static_cast<std::uint64_t>(number));
     const bool odd = number % 2 == 1;
     if (state.blind && odd && threat.norm == Norm::kLinf)
       return threat.project(draw_levels(threat, clean, ids, seed) + threat.epsilon * draw_signs(clean, ids, seed), clean);
@@ -74,6 +79,7 @@ class RandomPoints final : public Component {
 class Evolution final : public Component {
  public:
   std::string name() const override { return "evolution"; }
+  bool starts_from_best() const override { return true; }
   bool fits(const AttackState& state) const override { return state.small && state.gradients; }
 
   void run(AttackState& state) override {
@@ -95,7 +101,7 @@ class Evolution final : public Component {
     const at::Tensor best = AttackState::rows_of(state.ledger.best_points(), owners),
                      clean = AttackState::rows_of(state.task.samples.inputs, owners);
     const auto seed = [&](std::int64_t child) {
-      return derived_seed(state.task.seed, "gauntlet.evolution", static_cast<std::uint64_t>(generation * kChildren + child));
+      return derived_seed(state.seed(), "gauntlet.evolution", static_cast<std::uint64_t>(generation * kChildren + child));
     };
     return state.task.threat.project(best + random_moves(state, owners, kChildren, width, seed), clean);
   }
@@ -104,13 +110,14 @@ class Evolution final : public Component {
 class Drift final : public Component {
  public:
   std::string name() const override { return "drift"; }
+  bool starts_from_best() const override { return true; }
   // Large images have squares.
   bool fits(const AttackState& state) const override {
     return state.blind && (state.small || state.task.samples.layout().kind != Layout::Kind::kGrid);
   }
 
   void run(AttackState& state) override {
-    const std::int64_t points = std::llround(kShare * static_cast<double>(state.searched_points()));
+    const std::int64_t points = searched_share(state, kShare);
     const std::int64_t rounds = std::clamp<std::int64_t>(points / kRound, 1, kMostRounds);
     const std::int64_t generations = std::max<std::int64_t>(1, points / (kChildren * rounds));
     for (std::int64_t round = 0; round < rounds; ++round) wander(state, round, generations);
@@ -125,7 +132,7 @@ class Drift final : public Component {
     const AttackTask& task = state.task;
     SearchPoints search(state);
     if (round % 2 == 1) {
-      const std::uint64_t seed = derived_seed(task.seed, "gauntlet.drift start", static_cast<std::uint64_t>(round));
+      const std::uint64_t seed = derived_seed(state.seed(), "gauntlet.drift start", static_cast<std::uint64_t>(round));
       search.put(draw_points(task.threat, task.samples.inputs, task.samples.ids, seed, /*on_sphere=*/true));
     }
     for (std::int64_t i = 0; i < generations; ++i) {
@@ -145,7 +152,7 @@ class Drift final : public Component {
     const ThreatModel& threat = state.task.threat;
     const at::Tensor clean = AttackState::rows_of(state.task.samples.inputs, owners);
     const auto seed = [&](std::int64_t child) {
-      return derived_seed(state.task.seed, "gauntlet.drift", static_cast<std::uint64_t>(generation * kChildren + child));
+      return derived_seed(state.seed(), "gauntlet.drift", static_cast<std::uint64_t>(generation * kChildren + child));
     };
     const at::Tensor from = search.at(owners), around = threat.switched(from, clean);
     at::Tensor way = from - around + random_moves(state, owners, kChildren, width, seed);
@@ -161,14 +168,14 @@ class Drift final : public Component {
 class Square final : public Component {
  public:
   std::string name() const override { return "square"; }
+  bool starts_from_best() const override { return true; }
   bool fits(const AttackState& state) const override {
     return state.task.samples.layout().kind == Layout::Kind::kGrid && !state.small;
   }
 
   void run(AttackState& state) override {
     // This polishes what walks found; where they are blind, it is the attack.
-    const std::int64_t tries =
-        !state.blind ? state.scaled(kPolish) : std::llround(kShare * static_cast<double>(state.searched_points()));
+    const std::int64_t tries = !state.blind ? state.scaled(kPolish) : searched_share(state, kShare);
     SearchPoints search(state);
     for (std::int64_t i = 0; i < tries; ++i) {
       const Ledger::Owners owners = state.rows();
@@ -182,7 +189,7 @@ class Square final : public Component {
 
  private:
   // Walks end far from the worst point on networks trained to be robust: there this finds what counts.
-  static constexpr std::int64_t kPolish = 900;
+  static constexpr std::int64_t kPolish = 1300;
   static constexpr double kShare = 0.7, kSearched = 0.5, kPolished = 0.1, kLeast = 0.01;
 
   // A point with one square of every side moved to a corner of the linf ball around the clean image (or by as much as
@@ -198,7 +205,7 @@ class Square final : public Component {
     const at::Tensor grid = points.view({-1, layout.sides, layout.channels + layout.context, layout.height, layout.width});
     const at::Tensor origin = clean.reshape(grid.sizes());
     for (std::int64_t row = 0; row < points.size(0); ++row) {
-      RandomStream stream(derived_seed(state.task.seed, "gauntlet.square", static_cast<std::uint64_t>(number)), "square",
+      RandomStream stream(derived_seed(state.seed(), "gauntlet.square", static_cast<std::uint64_t>(number)), "square",
                           static_cast<std::uint64_t>(ids[row].item<std::int64_t>()));
       const std::int64_t h = std::min(size, layout.height), w = std::min(size, layout.width);
       const auto y = static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(layout.height - h + 1)));

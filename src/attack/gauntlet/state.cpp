@@ -25,9 +25,11 @@ constexpr std::int64_t kSmallPasses = 30000, kSmallFewest = 700, kLargePasses = 
 // Rows that the scales of layers are read off.
 constexpr std::int64_t kReference = 32;
 // A walk's first step from anywhere, from a corner and from the best point, and its last, of epsilon; what it keeps of earlier
-// directions; how far around the best point walks start, of the way to a point anywhere.
+// directions; how far around the best point walks start, and near it, of the way to a point anywhere.
 constexpr double kFirstStep = 0.5, kFirstCornerStep = 2.0 / 3, kFirstSmallStep = 0.2, kLastStep = 1.0 / 60, kMomentum = 0.75;
-constexpr double kAround = 0.5;
+constexpr double kAround = 0.5, kNear = 0.2;
+// Of the effort: what each stage gets.
+constexpr double kShares[] = {0.4, 0.3, 0.2, 0.1};
 // In logits: the surrogate's margin below which the label's gradient joins, also for walks from the best point; the margin that
 // a flipped iterate is brought back to.
 constexpr double kHinge = 0.3, kSmallHinge = 0.1, kRepair = 0.01;
@@ -100,7 +102,6 @@ AttackState::AttackState(const AttackTask& the_task, Ledger& the_ledger, const E
     : task(the_task),
       ledger(the_ledger),
       clean(the_clean),
-      effort(the_effort * (has_gradients(the_task) && is_costly(the_task) ? 0.5 : 1)),
       fresh_noise(noise),
       aim(the_task.metric.aim()),
       features(the_task.map_schema().layout.features()),
@@ -110,7 +111,16 @@ AttackState::AttackState(const AttackTask& the_task, Ledger& the_ledger, const E
       small(is_small(the_task)),
       top(mask_of(the_task, the_clean, k, 0)),
       near(aim.radius > 0 ? mask_of(the_task, the_clean, k, aim.radius) : top),
+      effort_(the_effort * (has_gradients(the_task) && is_costly(the_task) ? 0.5 : 1)),
+      seed_(the_task.seed),
       scales_(gradients ? layer_scales(the_task) : std::vector<double>{}) {}
+
+void AttackState::begin(Stage stage) {
+  const auto number = static_cast<std::uint64_t>(stage);
+  stage_ = stage;
+  share_ = kShares[number];
+  seed_ = number == 0 ? task.seed : derived_seed(task.seed, "gauntlet.stage", number);
+}
 
 Ledger::Owners AttackState::rows(std::int64_t times) const {
   const Ledger::Owners running = ledger.running();
@@ -120,7 +130,17 @@ Ledger::Owners AttackState::rows(std::int64_t times) const {
 }
 
 std::int64_t AttackState::scaled(std::int64_t standard) const {
-  return std::max<std::int64_t>(1, std::llround(effort * static_cast<double>(standard)));
+  return std::max<std::int64_t>(1, std::llround(effort_ * share_ * static_cast<double>(standard)));
+}
+
+std::int64_t AttackState::scaled_alone(std::int64_t standard) const {
+  return std::max<std::int64_t>(1, std::llround(effort_ * static_cast<double>(standard)));
+}
+
+AttackState::Walks AttackState::scaled_walks(std::int64_t walks, std::int64_t steps) const {
+  const double all_steps = effort_ * share_ * static_cast<double>(walks * steps);
+  const std::int64_t count = scaled(walks);
+  return {count, std::max<std::int64_t>(1, std::llround(all_steps / static_cast<double>(count)))};
 }
 
 std::int64_t AttackState::searched_points() const {
@@ -140,8 +160,7 @@ at::Tensor AttackState::anywhere(const at::Tensor& origin, const at::Tensor& ids
   ThreatModel relaxed = task.threat;
   relaxed.valid.reset();  // walks start in the space between valid rows
   for (std::int64_t begin = 0; begin < origin.size(0); begin += running) {
-    const std::uint64_t seed =
-        derived_seed(task.seed, "gauntlet.start", static_cast<std::uint64_t>(number * 1000 + begin / running));
+    const std::uint64_t seed = derived_seed(seed_, "gauntlet.start", static_cast<std::uint64_t>(number * 1000 + begin / running));
     const at::Tensor from = origin.slice(0, begin, begin + running), names = ids.slice(0, begin, begin + running);
     if (task.threat.norm == Norm::kLinf) {
       const at::Tensor around = draw_levels(relaxed, from, names, seed);
@@ -155,11 +174,11 @@ at::Tensor AttackState::anywhere(const at::Tensor& origin, const at::Tensor& ids
 
 at::Tensor AttackState::starts(const Ledger::Owners& owners, const WalkPlan& plan) const {
   const at::Tensor best = rows_of(ledger.best_points(), owners);
-  if (plan.start == WalkPlan::Start::kBest) return best;
   const at::Tensor origin = rows_of(task.samples.inputs, owners);
   const at::Tensor start = anywhere(origin, rows_of(task.samples.ids, owners).cpu(), plan.number);
   if (plan.start == WalkPlan::Start::kAnywhere) return start;
-  return task.threat.project(best + kAround * (start - origin), origin);
+  const double share = plan.start == WalkPlan::Start::kNearBest ? kNear : kAround;
+  return task.threat.project(best + share * (start - origin), origin);
 }
 
 at::Tensor AttackState::uniform(const Ledger::Owners& owners, const char* purpose, std::int64_t walk) const {
@@ -167,7 +186,7 @@ at::Tensor AttackState::uniform(const Ledger::Owners& owners, const char* purpos
   const std::int64_t running = static_cast<std::int64_t>(ledger.running().size());
   std::vector<at::Tensor> parts;
   for (std::int64_t begin = 0; begin < ids.size(0); begin += running) {
-    const std::uint64_t seed = derived_seed(task.seed, purpose, static_cast<std::uint64_t>(walk * 1000 + begin / running));
+    const std::uint64_t seed = derived_seed(seed_, purpose, static_cast<std::uint64_t>(walk * 1000 + begin / running));
     parts.push_back(random_uniform({features}, ids.slice(0, begin, begin + running), seed, purpose));
   }
   return at::cat(parts).to(clean.maps.options());
@@ -201,7 +220,7 @@ std::vector<double> AttackState::harm() const {
 }
 
 void AttackState::walk_down(Descent& descent, const Ledger::Owners& owners, const WalkPlan& plan) {
-  const bool small_steps = plan.start == WalkPlan::Start::kBest;
+  const bool small_steps = plan.start == WalkPlan::Start::kNearBest;
   const double first = small_steps ? kFirstSmallStep : task.threat.norm == Norm::kLinf ? kFirstCornerStep : kFirstStep;
   const WalkRules rules{.steps = plan.steps,
                         .first_step = task.threat.epsilon * first,

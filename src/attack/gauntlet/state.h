@@ -14,6 +14,10 @@
 
 namespace holdfast::attack::gauntlet {
 
+// A sample's work is shared out over stages. The first two are restarts that know nothing of each other, so that their agreement
+// says something. The third goes on from the better one's point, and the last one again where that found something.
+enum class Stage { kFirst, kSecond, kThird, kLast };
+
 class AttackState {
  public:
   // `clean` is the explanation at task.samples.inputs, signs kept. `effort` multiplies the work: 1 is standard. `fresh_noise`:
@@ -23,7 +27,6 @@ class AttackState {
   const AttackTask& task;
   Ledger& ledger;
   const Explanation& clean;
-  const double effort;
   const bool fresh_noise;
   const Aim aim;
   const std::int64_t features;
@@ -36,10 +39,24 @@ class AttackState {
   // [B, features] in the maps' type: 1 on the clean top set; 1 on it and all within the metric's radius of it.
   at::Tensor top, near;
 
+  // Work and random numbers are this stage's from now on. Without a call all work is the first stage's.
+  void begin(Stage stage);
+  Stage stage() const { return stage_; }
+  bool is_restart() const { return stage_ == Stage::kFirst || stage_ == Stage::kSecond; }
+  std::uint64_t seed() const { return seed_; }
+
   // The samples that are not broken yet, `times` over.
   Ledger::Owners rows(std::int64_t times = 1) const;
   // How often something is done that is done `standard` times at standard effort; at least once.
   std::int64_t scaled(std::int64_t standard) const;
+  // The same for what is done in one stage alone.
+  std::int64_t scaled_alone(std::int64_t standard) const;
+  // How often and for how many steps is walked where standard effort walks `walks` times `steps` steps over all stages. Less than
+  // one walk is a shorter one.
+  struct Walks {
+    std::int64_t count, steps;
+  };
+  Walks scaled_walks(std::int64_t walks, std::int64_t steps) const;
   // Points that searches judge where walks are blind: together they cost what walks do.
   std::int64_t searched_points() const;
   // Rows of a tensor [B, ...].
@@ -60,7 +77,7 @@ class AttackState {
     enum class Start {
       kAnywhere,    // uniform in the ball; linf: a corner of it
       kAroundBest,  // the best point so far, moved by half of such a way
-      kBest,        // the best point so far, by small steps
+      kNearBest,    // ... moved by a fifth of such a way, then by small steps
     };
     std::int64_t number = 0, steps = 0;  // `number` tells walks apart
     double from = 0, to = 0;             // sharpness of the surrogate at the first and the last step, of a layer's scale
@@ -74,6 +91,10 @@ class AttackState {
   at::Tensor anywhere(const at::Tensor& origin, const at::Tensor& ids, std::int64_t number) const;
   std::function<Rule(std::int64_t)> surrogate(const WalkPlan& plan) const;
 
+  double effort_;
+  Stage stage_ = Stage::kFirst;
+  double share_ = 1;  // of the effort, for this stage
+  std::uint64_t seed_;
   std::vector<double> scales_;  // of each activation's input, over the reference rows and within the ball
 };
 
