@@ -18,6 +18,7 @@ using testing_support::normal_tensor;
 
 constexpr std::int64_t kExplained = 8;
 constexpr double kLight = 1.0 / 3;
+constexpr double kOneSwap = 1.0 / (kExplained * 4);  // the metric is top_k(k=4)
 
 AttackCase case_of(const std::string& explainer) {
   AttackCase test;
@@ -62,7 +63,9 @@ TEST_P(GauntletExplainers, NeverBetterForTheDefenderThanComponentsOrRandomPoints
   const auto parts = alone(test.task());
   ASSERT_TRUE(parts.contains("random") && parts.contains("contrast") && parts.contains("gaps"));
   for (const auto& [name, part] : parts) {
-    EXPECT_LE(mean_value(whole), mean_value(part)) << name;
+    // In the whole a component's work is shared out over stages, so its walks are not the ones it takes alone. Light effort may
+    // then miss one swap of one sample.
+    EXPECT_LE(mean_value(whole), mean_value(part) + kOneSwap) << name;
     // These propose the same points whatever was found before them.
     if (name != "random" && name != "contrast") continue;
     for (std::size_t i = 0; i < whole.samples.size(); ++i) EXPECT_LE(whole.samples[i].value, part.samples[i].value) << name;
