@@ -42,8 +42,8 @@ std::vector<Stack> grouped(const std::vector<TrainOptions>& options) {
   std::vector<Stack> groups;
   std::map<std::string, std::size_t> known;
   for (std::size_t i = 0; i < options.size(); ++i) {
-    std::string name =
-        fmt::format("{} {} {}", parse_method_call(options[i].recipe).name, options[i].architecture, options[i].epochs);
+    std::string name = fmt::format("{} {} {} {} {}", parse_method_call(options[i].recipe).name, options[i].architecture,
+                                   options[i].epochs, options[i].batch_size, options[i].optimizer);
     if (!is_stacked(options[i])) name += fmt::format(" {}", i);
     const auto [place, is_new] = known.emplace(name, groups.size());
     if (is_new) groups.emplace_back();
@@ -69,6 +69,10 @@ std::optional<PredictionQuality> read_quality(const Json& json) {
       .accuracy = interval(json.at("accuracy")), .auc = interval(json.at("auc")), .loss = number(json.at("loss"))};
 }
 
+std::string snapshot_file(std::int64_t step) {
+  return fmt::format("step-{}.safetensors", step);
+}
+
 void keep(const TrainOptions& options, const TrainResult& result) {
   make_folders(options.folder);
   Json history = Json::array();
@@ -78,13 +82,19 @@ void keep(const TrainOptions& options, const TrainResult& result) {
     seconds += record.seconds;
   }
   save_network(options.folder + "/model.safetensors", result.network, result.architecture);
-  write_json(options.folder + "/result.json", {{"key", options.recipe},
-                                               {"on", machine_in_words(options.device.str())},
-                                               {"seconds", seconds},
-                                               {"kept_epoch", result.kept_epoch},
-                                               {"validation", quality_json(result.validation)},
-                                               {"test", quality_json(result.test)},
-                                               {"history", history}});
+  Json kept{{"key", options.recipe},
+            {"on", machine_in_words(options.device.str())},
+            {"seconds", seconds},
+            {"kept_epoch", result.kept_epoch},
+            {"validation", quality_json(result.validation)},
+            {"test", quality_json(result.test)},
+            {"history", history}};
+  for (const StepSnapshot& one : result.snapshots) {
+    save_network(options.folder + "/" + snapshot_file(one.step), one.network, result.architecture);
+    kept["snapshots"].push_back(
+        {{"step", one.step}, {"validation", quality_json(one.validation)}, {"test", quality_json(one.test)}});
+  }
+  write_json(options.folder + "/result.json", kept);
 }
 
 std::shared_ptr<const Model> read_model(const std::string& file, const std::string& name, const Layout& layout,
@@ -103,6 +113,16 @@ void read_kept(const TrainOptions& options, const Json& kept, const Layout& layo
   trained.validation = read_quality(kept.at("validation"));
   trained.test = read_quality(kept.at("test"));
   for (const Json& record : kept.at("history")) trained.history.push_back(epoch_record_from_json(record));
+  for (const Json& entry : kept.value("snapshots", Json::array())) {
+    TrainedModel one{.seed = options.seed,
+                     .validation = read_quality(entry.at("validation")),
+                     .test = read_quality(entry.at("test")),
+                     .step = entry.at("step")};
+    one.key = fmt::format("{}; after step {}", trained.key, one.step);
+    one.file = options.folder + "/" + snapshot_file(one.step);
+    one.model = LateModel([=, file = one.file] { return read_model(file, options.recipe, layout, options.device); });
+    trained.snapshots.push_back(std::move(one));
+  }
 }
 
 // result.json is written last.

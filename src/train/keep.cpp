@@ -104,6 +104,14 @@ void Keeper::restore(std::int64_t best_epoch, double best_value, std::vector<Par
   best_ = std::move(best);
 }
 
+void judge_snapshot(const Dataset& dataset, StepSnapshot& snapshot) {
+  const auto quality_on = [&](const std::vector<std::int64_t>& rows) {
+    return prediction_quality(predict(snapshot.network, dataset.inputs_of(rows), 1), dataset.labels_of(rows));
+  };
+  if (!dataset.validation.empty()) snapshot.validation = quality_on(dataset.validation);
+  if (!dataset.test.empty()) snapshot.test = quality_on(dataset.test);
+}
+
 Network starting_network(const TrainOptions& options) {
   if (options.network != nullptr) return options.network->to(options.device);
   Network network = architectures().make(options.architecture)->build(options.seed);

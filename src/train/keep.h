@@ -42,6 +42,9 @@ class Keeper {
   std::vector<Parameter> best_;
 };
 
+// Predicts the validation and the test samples, on one thread.
+void judge_snapshot(const Dataset& dataset, StepSnapshot& snapshot);
+
 // The fresh or the given weights that a training begins with, on its device.
 Network starting_network(const TrainOptions& options);
 

@@ -158,6 +158,17 @@ class StackTraining {
     const at::Tensor losses = (weights(batch.progress, terms.options()) * terms).sum(0);
     means.add(terms, losses, ids.numel() / networks());
     optimizer_->minimise(losses.sum(), learning_rate());
+    take_snapshots();
+  }
+
+  void take_snapshots() {
+    const std::int64_t step = optimizer_->steps();
+    if (!std::ranges::binary_search(first().snapshots, step)) return;
+    for (std::size_t m = 0; m < options_.size(); ++m) {
+      if (!finished(m))
+        results_[m].snapshots.push_back(
+            {.step = step, .network = unstacked(network_, static_cast<std::int64_t>(m)).to(at::Device(at::kCPU))});
+    }
   }
 
   // The rows of all networks: those of a grid, which has one seed, are gathered once.
@@ -197,6 +208,7 @@ class StackTraining {
     };
     if (!dataset_.validation.empty()) result.validation = quality_on(dataset_.validation);
     if (!dataset_.test.empty()) result.test = quality_on(dataset_.test);
+    for (StepSnapshot& one : result.snapshots) judge_snapshot(dataset_, one);
   }
 
   const Dataset& dataset_;

@@ -48,6 +48,20 @@ void resolve_model(const Dataset& dataset, TrainOptions& options) {
   options.architecture = fit_architecture(options.architecture, dataset.schema.layout, dataset.classes());
 }
 
+void check_snapshots(const Dataset& dataset, const TrainOptions& options) {
+  if (options.snapshots.empty()) return;
+  const std::int64_t steps =
+      options.epochs * static_cast<std::int64_t>(epoch_batches(dataset.train, options.batch_size, options.seed, 0).size());
+  std::int64_t before = 0;
+  for (const std::int64_t step : options.snapshots) {
+    if (step <= before) usage_error("snapshots: step {} comes after step {}; give ascending numbers from 1", step, before);
+    if (step > steps) usage_error("snapshots: there is no step {}; {} epochs have {} steps", step, options.epochs, steps);
+    before = step;
+  }
+  if (objectives().make(options.objective)->fits())
+    usage_error("snapshots: {} is fitted to its optimum and makes no steps", options.recipe);
+}
+
 void check_values(const Dataset& dataset, const TrainOptions& options) {
   if (options.epochs < 1) usage_error("epochs is {}; it must be at least 1", options.epochs);
   if (options.batch_size < 1) usage_error("batch_size is {}; it must be at least 1", options.batch_size);
@@ -75,6 +89,7 @@ void check_values(const Dataset& dataset, const TrainOptions& options) {
                 dataset.schema.layout.features(), dataset.name);
   }
   if (dataset.train.empty()) usage_error("{} has no training samples", dataset.name);
+  check_snapshots(dataset, options);
 }
 
 }  // namespace
@@ -114,6 +129,7 @@ Json to_json(const TrainOptions& options) {
     json["retrain"] = {
         {"from", retrain.from}, {"top_k", retrain.top_k}, {"ranking_drop", retrain.ranking_drop}, {"auc_drop", retrain.auc_drop}};
   }
+  if (!options.snapshots.empty()) json["snapshots"] = options.snapshots;
   return json;
 }
 

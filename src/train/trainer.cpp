@@ -1,5 +1,6 @@
 #include "holdfast/train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -131,6 +132,8 @@ class Training {
     result.history = history_;
     if (!dataset_.validation.empty()) result.validation = quality_on(dataset_.validation);
     if (!dataset_.test.empty()) result.test = quality_on(dataset_.test);
+    result.snapshots = std::move(snapshots_);
+    for (StepSnapshot& one : result.snapshots) judge_snapshot(dataset_, one);
     return result;
   }
 
@@ -201,6 +204,15 @@ class Training {
     means.add(loss, total, ids.numel());
 
     optimizer_->minimise(loss.total, learning_rate());
+    take_snapshot();
+  }
+
+  // With a folder the snapshot is a file too: a training that goes on later starts after it.
+  void take_snapshot() {
+    const std::int64_t step = optimizer_->steps();
+    if (!std::ranges::binary_search(options_.snapshots, step)) return;
+    snapshots_.push_back({.step = step, .network = network_.to(at::Device(at::kCPU))});
+    if (!options_.folder.empty()) save_network(snapshot_path(step), snapshots_.back().network, options_.architecture);
   }
 
   double learning_rate() const {
@@ -226,6 +238,7 @@ class Training {
   }
 
   std::string checkpoint_path() const { return options_.folder + "/checkpoint.safetensors"; }
+  std::string snapshot_path(std::int64_t step) const { return fmt::format("{}/step-{}.safetensors", options_.folder, step); }
   std::string history_path() const { return options_.folder + "/history.jsonl"; }
 
   // Takes up what an earlier call left, and makes the history agree with it.
@@ -249,6 +262,10 @@ class Training {
       input_error("{}: its record of the training is damaged ({})", path, error.what());
     }
     network_.load(checkpoint.network, path);
+    for (const std::int64_t step : options_.snapshots) {
+      if (step <= optimizer_->steps())
+        snapshots_.push_back({.step = step, .network = load_model(snapshot_path(step))->network()->to(at::Device(at::kCPU))});
+    }
   }
 
   void save() const {
@@ -279,6 +296,7 @@ class Training {
   std::int64_t steps_per_epoch_ = 0;
 
   std::vector<EpochRecord> history_;
+  std::vector<StepSnapshot> snapshots_;
   Keeper keeper_;
 };
 

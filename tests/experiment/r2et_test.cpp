@@ -5,6 +5,7 @@
 
 #include "../../src/experiment/r2et/claims.h"
 #include "../../src/experiment/r2et/contest.h"
+#include "../../src/experiment/r2et/regime.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast::experiment::paper::r2et {
@@ -479,6 +480,46 @@ TEST(R2etGoal, IsNotLeftOpenByNumbersThatAreFarBelow) {
   EXPECT_EQ(one.goal(), Goal::kMissed);
   EXPECT_EQ(one.deciding().name, "WD");
   EXPECT_NEAR(one.deciding().value.value, -0.61 / 3, 1e-12);
+}
+
+// A regime whose Vanilla has these P@k and AUCs on Adult and Bank; the paper's P@k is .876 and .83.
+RegimeFit fit_of(std::int64_t steps, double adult, double bank, double area, bool works = true) {
+  const auto table = [&](const char* name, double kept, double published) {
+    return VanillaOnTable{name, {.values = {{kept - 0.01}, {kept}, {kept + 0.01}}}, published, area, works};
+  };
+  return {{"adam", "32", "8", steps}, {table("Adult", adult, 0.876), table("Bank", bank, 0.83)}};
+}
+
+TEST(R2etRegime, TheNearestKeepsTheAucAndWorks) {
+  RegimeFit one_table = fit_of(5, 0.876, 0.83, 0.9);
+  one_table.tables.pop_back();
+  const std::vector<RegimeFit> fits = ranked({fit_of(1, 0.90, 0.73, 0.905),         // away by .1 on Bank
+                                              fit_of(2, 0.876, 0.83, 0.88),         // the nearest, but it loses AUC
+                                              fit_of(3, 0.80, 0.83, 0.895),         // away by .076 on Adult
+                                              fit_of(4, 0.876, 0.83, 0.91, false),  // it does not work
+                                              one_table});
+  ASSERT_EQ(fits.size(), 3U);
+  std::vector<std::int64_t> order;
+  for (const RegimeFit& fit : fits) order.push_back(fit.regime.steps);
+  // The best AUC is that of the networks that do not work: .895 is more than .01 below it, .905 is not.
+  EXPECT_EQ(order, (std::vector<std::int64_t>{1, 2, 3}));
+  EXPECT_NEAR(fits[0].largest(), 0.1, 1e-12);
+  EXPECT_NEAR(fits[1].lost, 0.03, 1e-12);
+  EXPECT_FALSE(fits[1].keeps_auc() || fits[2].keeps_auc());
+  EXPECT_EQ(fits[0].regime.words(), "adam, batch 32, width 8, 1 steps");
+}
+
+TEST(R2etRegime, IsNearWhereTheIntervalSaysSo) {
+  const auto judgement = [](double adult, double bank) { return judge_regime(fit_of(1, adult, bank, 0.9), 0.05, 0).judgement; };
+  EXPECT_EQ(judgement(0.88, 0.83), kHolds);
+  EXPECT_EQ(judgement(0.88, 0.60), kInPart);
+  EXPECT_EQ(judgement(0.60, 0.60), kFails);
+  EXPECT_EQ(judgement(0.88, 0.79), kNotDecided);  // .04 away, and its interval reaches past .05
+  const Finding far = judge_regime(fit_of(1, 0.80, 0.83, 0.9), 0.05, 0);
+  EXPECT_NEAR(far.number.value, 0.076, 1e-12);
+  EXPECT_GT(*far.number.low, 0.05);
+  // Around 0 the distance's interval begins there.
+  EXPECT_EQ(*distance(fit_of(1, 0.88, 0.83, 0.9).tables[1], 0).low, 0);
 }
 
 }  // namespace

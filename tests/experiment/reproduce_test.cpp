@@ -145,6 +145,32 @@ TEST(ExperimentContext, TrainedNetworksAreReadAgainWithTheirResults) {
   EXPECT_TRUE(at::allclose(other[0].model->logits(inputs), trained[0].model->logits(inputs), 1e-3, 1e-4));
 }
 
+TEST(ExperimentContext, SnapshotsOfATrainingAreReadAgain) {
+  const TempFolder folder;
+  TrainOptions first{.architecture = "mlp(hidden=4)", .epochs = 3, .batch_size = 8}, second = first;
+  first.snapshots = second.snapshots = {2, 9};
+  second.seed = 1;
+  for (const std::vector<TrainOptions>& options : {std::vector{first}, std::vector{first, second}}) {  // alone, and as a stack
+    ExperimentContext context = context_in(folder.path()), again = context_in(folder.path());
+    const auto data = context.dataset("synthetic(samples=60)");
+    const std::vector<TrainedModel> trained = context.train(*data, options, "train");
+    const std::vector<TrainedModel> read = again.train(*again.dataset("synthetic(samples=60)"), options, "train");
+    EXPECT_EQ(again.facts().at("models").at("trained"), 0);
+    const at::Tensor inputs = data->data.inputs.slice(0, 0, 5);
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      ASSERT_EQ(read[i].snapshots.size(), 2U);
+      for (std::size_t j = 0; j < 2; ++j) {
+        const TrainedModel &one = read[i].snapshots[j], &made = trained[i].snapshots[j];
+        EXPECT_EQ(one.step, options[i].snapshots[j]);
+        EXPECT_EQ(one.key, fmt::format("{}; after step {}", read[i].key, one.step));
+        EXPECT_EQ(one.validation->auc.mean, made.validation->auc.mean);
+        EXPECT_TRUE(at::equal(one.model->logits(inputs), made.model->logits(inputs)));
+      }
+      EXPECT_FALSE(at::equal(read[i].snapshots[0].model->logits(inputs), read[i].snapshots[1].model->logits(inputs)));
+    }
+  }
+}
+
 // Another run trains the first network: this one trains the second, waits, and takes the first as the other left it.
 TEST(ExperimentContext, RunsThatShareAModelsFolderTrainANetworkOnce) {
   const TempFolder folder;

@@ -533,6 +533,7 @@ EXPERIMENT_DATA = {
     "r2et/beyond": ("compas",),
     "r2et/tradeoff": ("compas",),
     "r2et/specific": ("compas",),
+    "r2et/regime": ("compas",),
     "lens/fig1": ("flowers17",),
     "lens/fig2": IMAGENET,
     "lens/fig3": ("flowers17",),

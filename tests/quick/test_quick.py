@@ -26,6 +26,7 @@ EXPERIMENTS = {
     "r2et/beyond": (["compas"], None),
     "r2et/tradeoff": (["compas"], None),
     "r2et/specific": (["compas"], None),
+    "r2et/regime": (["compas"], None),
     "lens/fig2": (["imagenet_samples"], None),
     "lens/fig8": (["mnist"], "mnist"),
     "lens/appendix": (["mnist"], "mnist"),
@@ -39,6 +40,7 @@ CLAIMS = {
     "r2et/beyond": ["R2", "R4"],
     "r2et/tradeoff": ["ours"],
     "r2et/specific": ["specific"],
+    "r2et/regime": ["regime"],
     "lens/fig2": ["L1", "L5"],
     "lens/beyond": ["L2", "L6", "ours"],
 }

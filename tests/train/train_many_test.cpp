@@ -51,6 +51,23 @@ TEST(TrainMany, ANetworkInAStackEndsAsItWouldAlone) {
   }
 }
 
+TEST(TrainMany, SnapshotsOfAStackAreThoseOfItsNetworks) {
+  const Dataset dataset = two_clouds();
+  TrainOptions options = quick(2);
+  options.snapshots = {5, 11};
+  const std::vector<TrainOptions> all = of_seeds(options, 3);
+  const std::vector<TrainResult> together = train_many(dataset, all, 1);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const TrainResult alone = train_network(dataset, all[i]);
+    ASSERT_EQ(together[i].snapshots.size(), 2u);
+    for (std::size_t j = 0; j < 2; ++j) {
+      EXPECT_EQ(together[i].snapshots[j].step, options.snapshots[j]);
+      expect_close(together[i].snapshots[j].network, alone.snapshots[j].network, 1e-5);
+      EXPECT_EQ(together[i].snapshots[j].test->accuracy.mean, alone.snapshots[j].test->accuracy.mean);
+    }
+  }
+}
+
 // A grid: every network of the stack has its own weights.
 TEST(TrainMany, WeightsOfTheTermsAreEachNetworksOwn) {
   const Dataset dataset = two_clouds();

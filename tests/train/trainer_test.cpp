@@ -97,6 +97,50 @@ TEST(TrainNetwork, ResumesToTheSameBytes) {
   }
 }
 
+// 120 training samples in batches of 16: 8 steps an epoch.
+TEST(TrainNetwork, ASnapshotIsTheNetworkAfterSoManySteps) {
+  const Dataset dataset = two_clouds();
+  TrainOptions options = quick(3);
+  options.early_stopping.restore_best = false;
+  options.snapshots = {3, 8, 24};
+  const TrainResult whole = train_network(dataset, options);
+  ASSERT_EQ(whole.snapshots.size(), 3u);
+  EXPECT_EQ(whole.snapshots[0].step, 3);
+  EXPECT_TRUE(same_weights(whole.snapshots[2].network, whole.network));
+  EXPECT_EQ(to_json(*whole.snapshots[2].test), to_json(*whole.test));
+  EXPECT_FALSE(same_weights(whole.snapshots[0].network, whole.snapshots[1].network));
+  TrainOptions shorter = options;
+  shorter.epochs = 1;
+  shorter.snapshots.clear();
+  const TrainResult epoch = train_network(dataset, shorter);
+  EXPECT_TRUE(same_weights(whole.snapshots[1].network, epoch.network));
+  EXPECT_EQ(to_json(*whole.snapshots[1].validation), to_json(*epoch.validation));
+
+  // Those from before an interruption are there too.
+  const TempFolder folder;
+  options.folder = folder.path();
+  {
+    const InterruptAfter interrupt(2);
+    EXPECT_ERROR(train_network(dataset, options, interrupt), kInterrupted, "epoch 3");
+  }
+  const TrainResult resumed = train_network(dataset, options);
+  ASSERT_EQ(resumed.snapshots.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same_weights(resumed.snapshots[i].network, whole.snapshots[i].network)) << i;
+}
+
+TEST(TrainNetwork, RefusesSnapshotsThatItCannotTake) {
+  TrainOptions options = quick(1);
+  options.snapshots = {9};
+  EXPECT_ERROR(train_network(two_clouds(), options), kUsage, "there is no step 9; 1 epochs have 8 steps");
+  options.snapshots = {4, 4};
+  EXPECT_ERROR(train_network(two_clouds(), options), kUsage, "step 4 comes after step 4");
+  options = quick(1);
+  options.recipe = "linear";
+  options.architecture = "linear";
+  options.snapshots = {1};
+  EXPECT_ERROR(train_network(two_clouds(), options), kUsage, "makes no steps");
+}
+
 TEST(TrainNetwork, ResumesBatchNormalisationsStatistics) {
   const Dataset dataset = two_clouds(30, {3, 8, 8});
   TrainOptions options = quick(3);

@@ -132,6 +132,8 @@ struct TrainedModel {
   std::int64_t kept_epoch = 0;
   std::vector<EpochRecord> history = {};
   std::optional<PredictionQuality> validation = {}, test = {};
+  std::int64_t step = 0;                     // of a snapshot: optimiser steps before it; 0: the training's own result
+  std::vector<TrainedModel> snapshots = {};  // networks of the same training, one for each of the options' snapshots
 };
 
 // A piece of work with a small result, which to_json and from_json write to a file and read again. `compute` is called on one
@@ -254,12 +256,12 @@ struct ReproduceOptions {
   std::string folder;         // run folder, claimed here
   std::string models, cells;  // empty: below the run folder
   std::vector<std::string> only = {};
-  bool restart = false;       // a run of other settings or data that lies in the folder is replaced
-  bool may_be_empty = false;  // an experiment without any of the datasets in `only` gives null and no folder, not an error
+  bool restart = false;           // a run of other settings or data that lies in the folder is replaced
+  bool may_be_empty = false;      // an experiment without any of the datasets in `only` gives null and no folder, not an error
   Communicator* ranks = nullptr;  // others that run the same experiment
 };
-// Runs one experiment and writes results.json and manifest.json; a complete run is read instead. Ranks other than 0 train networks
-// and compute cells, and get null. Returns results.json:
+// Runs one experiment and writes results.json and manifest.json; a complete run is read instead. Ranks other than 0 train
+// networks and compute cells, and get null. Returns results.json:
 //     {"kind": "experiment", "experiment", "scale", "seed", "title", "paper", "settings",
 //      "tables": [{"name", "caption", "keys", "columns", "kinds", "rows": [{"keys": [...], "values": [{"value", "low", "high",
 //                  "n", "published"?, "chance"?, "between"?, "specific"?, "lift"?, "effective_sets"?, "own_advantage"?}]}]}],

@@ -57,6 +57,7 @@ struct TrainOptions {
   std::string schedule = "constant";  // call
   EarlyStopping early_stopping = {};
   Retrain retrain = {};
+  std::vector<std::int64_t> snapshots = {};  // optimiser steps, ascending, after each of which the network is kept as it is
   std::uint64_t seed = 0;
   at::Device device = at::kCPU;
   int threads = 0;          // for predictions; 0: one for each core
@@ -83,6 +84,13 @@ struct EpochRecord {
 Json to_json(const EpochRecord& record);
 EpochRecord epoch_record_from_json(const Json& json);
 
+// The network as it was after some of a training's optimiser steps.
+struct StepSnapshot {
+  std::int64_t step = 0;  // from 1
+  Network network;        // on the CPU, without gradients
+  std::optional<PredictionQuality> validation = {}, test = {};
+};
+
 struct TrainResult {
   Network network;           // on the CPU, without gradients
   std::string architecture;  // call that builds it, activation, input and classes included
@@ -90,6 +98,7 @@ struct TrainResult {
   std::vector<EpochRecord> history;
   std::int64_t kept_epoch = 0;  // whose weights these are
   std::optional<PredictionQuality> validation, test;
+  std::vector<StepSnapshot> snapshots = {};  // one for each of the options' that was reached
 };
 
 // Throws kUsage for options that do not fit, kInterrupted after Ctrl-C, and kFailure when the loss is not finite, naming epoch

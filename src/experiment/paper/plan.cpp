@@ -283,6 +283,12 @@ std::optional<double> Paper::published(const std::string& column, const std::str
   return found == numbers.end() ? std::nullopt : std::optional(found->second);
 }
 
+const std::vector<std::string>& Plan::factor(const std::string& name) const {
+  const auto found = std::ranges::find(factors, name, &Factor::name);
+  if (found == factors.end() || found->values.empty()) usage_error("{}: factor '{}' is missing", info.name, name);
+  return found->values;
+}
+
 const Paper& paper_named(const std::string& name, Scale scale) {
   static std::mutex mutex;
   static std::map<std::pair<std::string, Scale>, Paper> papers;
@@ -317,6 +323,9 @@ Plan read_plan(const std::string& text, const std::string& where, Scale scale, c
   plan.claims = read_all<Claim>(root, "claim", scale, read_claim);
   plan.notes = read_all<Note>(root, "note", scale, [](const auto& table) {
     return Note{word(table, "text"), list(table, "settings")};
+  });
+  plan.factors = read_all<Factor>(root, "factor", scale, [](const auto& table) {
+    return Factor{word(table, "name"), list(table, "values")};
   });
   for (const ConfigTable& record : root.tables("record")) plan.record[word(record, "name")] = fill(word(record, "text"), options);
 

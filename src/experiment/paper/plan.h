@@ -90,6 +90,12 @@ struct Claim {
   double limit = 0;
 };
 
+// Values of something that an experiment's C++ function varies.
+struct Factor {
+  std::string name;
+  std::vector<std::string> values;
+};
+
 struct Note {
   std::string text;
   std::vector<std::string> settings;  // with selectors: one note for each setting
@@ -128,12 +134,16 @@ struct Plan {
   std::vector<FigurePlan> figures;
   std::vector<Claim> claims;
   std::vector<Note> notes;
+  std::vector<Factor> factors;
   std::map<std::string, std::string> record;  // for the results' settings
   std::vector<Setting> settings;              // at this scale, in order
   std::vector<Method> methods;
   std::vector<Setting> all_settings;  // bases, the paper's and the file's own, at any scale: what selectors may name
   std::vector<Method> all_methods;
   std::vector<std::string> selectors;  // that choose `settings`, or leave some out
+
+  // The values of a factor; throws kUsage where the file has none of this name at this scale.
+  const std::vector<std::string>& factor(const std::string& name) const;
 };
 // The plan at a scale; `options` are the words of the experiment's own options.
 Plan read_plan(const std::string& text, const std::string& where, Scale scale, const Words& options = {});

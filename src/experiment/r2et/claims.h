@@ -107,5 +107,6 @@ void analyse_gauge(PaperRun& run);
 void analyse_beyond(PaperRun& run);
 void analyse_tradeoff(PaperRun& run);
 void analyse_specific(PaperRun& run);
+void analyse_regime(PaperRun& run);
 
 }  // namespace holdfast::experiment::paper::r2et
