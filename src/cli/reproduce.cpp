@@ -20,7 +20,7 @@ struct ReproduceCommand {
   CommonFlags common;
   std::string experiment, scale = "quick", out, models, cells, results;
   std::vector<std::string> only;
-  bool json = false, restart = false;
+  bool json = false, restart = false, check = false;
 };
 
 // A group's experiments have a folder each, and share networks and cells.
@@ -54,8 +54,26 @@ void check_not_empty(const Json& results) {
               results.at("experiment").get<std::string>(), fmt::join(notes, " "));
 }
 
+// Runs a dataset of kept results again; whether they say the same.
+bool check(ReproduceCommand& flags, Communicator* ranks) {
+  if (!flags.results.empty()) usage_error("--results: a check keeps nothing; leave it away");
+  flags.scale = "quick";  // the kept results' own is taken
+  ReproduceOptions options = options_of(flags, flags.experiment, false);
+  options.ranks = ranks;
+  const KeptCheck found = check_kept(flags.experiment, std::move(options), static_cast<std::uint64_t>(flags.common.seed));
+  if (ranks != nullptr && !ranks->leads()) return true;
+  for (const std::string& row : found.missing) std::printf("not in the new run: %s\n", row.c_str());
+  for (const KeptCheck::Difference& one : found.differing) {
+    std::printf("%s: kept %.6g, now %.6g, allowed difference %.2g\n", one.where.c_str(), one.kept, one.again, one.allowed);
+  }
+  const char* rule = found.same_machine ? "to 1e-6, on the same kind of machine" : "within its interval's width or .05, on another kind of machine";
+  std::printf("%s, %s: %lld of %lld numbers agree (%s)%s\n", found.experiment.c_str(), found.dataset.c_str(),
+              static_cast<long long>(found.numbers - static_cast<std::int64_t>(found.differing.size())),
+              static_cast<long long>(found.numbers), rule, found.missing.empty() ? "" : "; rows are missing");
+  return found.agrees();
+}
+
 void run(ReproduceCommand& flags, Communicator* ranks) {
-  flags.common.apply();
   if (!flags.only.empty() && !flags.results.empty()) usage_error("--results keeps whole experiments: leave --only away");
   const std::vector<std::string> names = experiments_of(flags.experiment);
   const bool of_group = names.front() != flags.experiment;
@@ -108,11 +126,19 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   command->add_flag("--restart", flags->restart,
                     "Replace another run that --out holds; networks and cells that fit are used again");
   command->add_flag("--json", flags->json, "Print results.json instead of the tables");
+  command->add_flag("--check", flags->check,
+                    "EXPERIMENT is a file of kept results: make one of its datasets again and compare every number. Exit code 1 "
+                    "where they differ. --only names the dataset, else --seed draws one");
   flags->common.add_to(*command);
   command->callback([flags, &outcome] {
     outcome.keeps("finished networks and cells are kept: run the same command again to go on");
+    flags->common.apply();
     try {
-      run(*flags, outcome.ranks.get());
+      if (flags->check) {
+        if (!check(*flags, outcome.ranks.get())) outcome.exit_code = kExitGateNotMet;
+      } else {
+        run(*flags, outcome.ranks.get());
+      }
     } catch (const Error& error) {
       // Where a training stopped is of no use to one who started many: what is kept, and how to go on, is.
       if (error.kind() != ErrorKind::kInterrupted) throw;

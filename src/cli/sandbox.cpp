@@ -91,6 +91,19 @@ std::vector<std::string> python_folders() {
   return folders;
 }
 
+// Where the links in a folder of datasets lead: people keep large datasets on other disks. Those of a dataset's own folder count too.
+std::vector<std::string> linked_from(const std::string& folder) {
+  std::vector<std::string> targets;
+  std::error_code ignored;
+  for (fs::recursive_directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
+    if (entry.depth() > 0) entry.disable_recursion_pending();
+    if (!entry->is_symlink(ignored)) continue;
+    const fs::path target = fs::canonical(entry->path(), ignored);
+    if (!ignored) targets.push_back(target.string());
+  }
+  return targets;
+}
+
 // The texts between quotation marks of a TOML or JSON file. It need not be a sound one: who reads it says so.
 std::vector<std::string> quoted_texts(const std::string& text) {
   std::vector<std::string> found;
@@ -185,7 +198,7 @@ void ProcessSandbox::enter(const CLI::App& command) {
 SandboxRules ProcessSandbox::rules_for(const CLI::App& command) {
   SandboxRules rules{.read = {kSystem.begin(), kSystem.end()}, .write = {"/dev/null", "/proc/self/fd/1", "/proc/self/fd/2"}};
   rules.sockets = rank_place().is_one_of_many();
-  for (const auto& folders : {library_folders(), python_folders(), {data::data_folder()}})
+  for (const auto& folders : {library_folders(), python_folders(), {data::data_folder()}, linked_from(data::data_folder())})
     rules.read.insert(rules.read.end(), folders.begin(), folders.end());
   if (is_set("HOLDFAST_FONT")) rules.read.push_back(std::getenv("HOLDFAST_FONT"));
 

@@ -86,6 +86,33 @@ def test_an_interrupted_experiment_goes_on_to_the_same_bytes(holdfast, tmp_path)
 
 
 @needs_compas
+def test_kept_results_are_checked_by_a_new_run_of_one_dataset(holdfast, tmp_path):
+    holdfast("reproduce", "r2et/bounds", "--out", "run", "--results", "results")
+    check = ["reproduce", "--check", "results/r2et/bounds"]
+    said = holdfast(*check, "--out", "again").stdout  # networks and cells of its own
+    assert re.fullmatch(r"r2et/bounds, COMPAS.*: (\d+) of \1 numbers agree \(to 1e-6, on the same kind of machine\)\n", said)
+
+    file = tmp_path / "results" / "r2et" / "bounds.json"
+    kept = json.loads(file.read_text())
+    row = kept["tables"][0]["rows"][0]
+    number = next(value for value in row["values"] if value["value"] is not None)
+    number["value"] += 0.001
+    file.write_text(json.dumps(kept))
+    shared = ["--models", "again/models", "--cells", "again/cells"]
+    said = holdfast(*check, *shared, "--out", "changed", code=1).stdout
+    assert said.startswith(f"violations: {', '.join(row['keys'])}: ") and "allowed difference 1e-06" in said
+    row["keys"][1] = "a method of before"
+    file.write_text(json.dumps(kept))
+    assert "not in the new run: violations: COMPAS" in holdfast(*check, *shared, "--out", "changed", code=1).stdout
+
+    holdfast.fails(*check, "--only", "Bank", "--out", "none", saying=["--only Bank", "has no such dataset; it has COMPAS"])
+    kept["settings"]["choice"] = "by hand"
+    file.write_text(json.dumps(kept))
+    holdfast.fails(*check, *shared, "--out", "changed", saying="another way of choosing weights (by hand)")
+    holdfast.fails("reproduce", "--check", "run/manifest", "--out", "none", saying="not the kept results of an experiment")
+
+
+@needs_compas
 def test_results_are_kept_as_small_files_that_make_a_page(holdfast, tmp_path):
     holdfast("reproduce", "r2et/cost", "--out", "run", "--results", "results")
     # Again: the complete run is read, and says the same.

@@ -3,6 +3,7 @@ before it is done, and the process that opens them is confined. tests/model/make
 
 import json
 import os
+import shutil
 import subprocess
 import time
 import zipfile
@@ -127,6 +128,26 @@ def test_the_kernel_holds_the_process_to_it(holdfast, subject):
 
     assert all("Seccomp:\t2" in status and "NoNewPrivs:\t1" in status for status in status_of())
     assert all("Seccomp:\t0" in status for status in status_of("--sandbox", "off"))
+
+
+@confined
+@pytest.mark.parametrize("linked", ["the folder", "the file"])
+def test_a_dataset_may_be_a_link_to_another_disk(holdfast, tmp_path, linked):
+    import sklearn.datasets
+
+    disk, data = tmp_path / "disk", tmp_path / "data"
+    disk.mkdir()
+    shutil.copy(Path(sklearn.datasets.__file__).parent / "data" / "breast_cancer.csv", disk)
+    if linked == "the folder":
+        data.mkdir()
+        (data / "breast_cancer").symlink_to(disk)
+    else:
+        (data / "breast_cancer").mkdir(parents=True)
+        (data / "breast_cancer" / "breast_cancer.csv").symlink_to(disk / "breast_cancer.csv")
+    (tmp_path / "train.toml").write_text(
+        'dataset.name = "breast_cancer"\nmodel.architecture = "mlp(hidden=4)"\ntrain.epochs = 1\n'
+    )
+    holdfast("train", "train.toml", "--out", "run", "--sandbox", "on", env={"HOLDFAST_DATA": str(data)})
 
 
 def test_a_pipe_may_be_written_to(holdfast, tmp_path):

@@ -274,4 +274,24 @@ Json run_experiment(const ReproduceOptions& options);
 // FOLDER/<paper>/verdicts.json again from all results that lie there.
 void keep_results(const std::string& run, const std::string& folder);
 
+// What became of kept results whose rows of one dataset were made again.
+struct KeptCheck {
+  struct Difference {
+    std::string where;  // "tables: COMPAS, one-hot, SP, : AUC"
+    double kept, again, allowed;
+  };
+  std::string experiment, dataset;
+  bool same_machine = false;           // torch, instruction set and device are those of the kept results
+  std::int64_t numbers = 0;            // that were compared
+  std::vector<Difference> differing;   // by more than allowed
+  std::vector<std::string> missing;    // kept rows that the new run does not have: other weights were chosen, for example
+  bool agrees() const { return differing.empty() && missing.empty(); }
+};
+
+// Runs one dataset of the kept results at `path` (with or without .json) again, at their scale and seed, and compares every number
+// of its rows. The dataset is the one in options.only, or one drawn by `draw`. Numbers may differ by 1e-6 where torch, instruction
+// set and device are the same; elsewhere by the width of the kept interval, and by .05 at least. Throws kInput where the kept
+// results were made by another protocol.
+KeptCheck check_kept(const std::string& path, ReproduceOptions options, std::uint64_t draw);
+
 }  // namespace holdfast::experiment
