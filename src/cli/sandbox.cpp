@@ -219,6 +219,10 @@ SandboxRules ProcessSandbox::rules_for(const CLI::App& command) {
       }
       if (value.ends_with(".toml")) add_paths_in(value, rules.read);
       if (command.get_name() == "verify") add_paths_in(value + "/manifest.json", rules.read);
+      if (command.get_name() == "reproduce") {  // --check reads kept results and their manifest, named with or without .json
+        const std::string stem = value.ends_with(".json") ? value.substr(0, value.size() - 5) : value;
+        for (const char* ending : {".json", ".manifest.json"}) rules.read.push_back(stem + ending);
+      }
     }
   }
   return rules;
