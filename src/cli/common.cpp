@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include <fmt/ranges.h>
+#include <torch/cuda.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
@@ -139,7 +140,8 @@ at::Device CommonFlags::torch_device() const {
   // TF32 keeps 10 bits of each factor: too few for margins of 1e-4, and for rankings.
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowTF32CuBLAS(false);
-  return at::Device(at::kCUDA, 0);
+  const int gpu = gpu_of_rank(rank_place(), static_cast<int>(torch::cuda::device_count()));
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(gpu));
 }
 
 void SubjectFlags::add_to(CLI::App& command, bool required) {
