@@ -109,8 +109,19 @@ std::string first_host(const std::string& list) {
   return name + list.substr(end + 1, list.find_first_of("-,]", end + 1) - end - 1);
 }
 
-int gpu_of_rank(const RankPlace& place, int gpus) {
-  return gpus > 0 ? place.local_rank % gpus : 0;
+int gpu_of(const std::string& device, const RankPlace& place, int gpus) {
+  const std::string prefix = "cuda";
+  const bool is_gpu = device.starts_with(prefix) && (device.size() == prefix.size() || device[prefix.size()] == ':');
+  if (!is_gpu) usage_error("--device {}: must be cpu, cuda or cuda:N", device);
+  if (gpus == 0) usage_error("--device {}: no CUDA device is available to this build of torch", device);
+  if (device == prefix) return place.local_rank % gpus;
+  const char* number = device.data() + prefix.size() + 1;
+  const char* end = device.data() + device.size();
+  int gpu = -1;
+  const auto [stopped, status] = std::from_chars(number, end, gpu);
+  if (status != std::errc() || stopped != end || gpu < 0 || gpu >= gpus)
+    usage_error("--device {}: there are {} GPUs, cuda:0 to cuda:{}", device, gpus, gpus - 1);
+  return gpu;
 }
 
 RankPlace rank_place(const Environment& environment) {
