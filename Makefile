@@ -8,7 +8,7 @@
 # make sanitize  the C++ tests, torch included, in a debug build under the address sanitizer
 # make golden    every command's values against the stored ones, experiments at quick scale too: tests/golden/README.md
 # make bench     the benchmarks: each asserts its results before it reports a ratio
-# make bench-cuda   attacks on a GPU against plain PyTorch; needs build-cuda/holdfast: docs/building.md
+# make bench-cuda   attacks and training on a GPU against plain PyTorch; needs build-cuda/holdfast: docs/building.md
 # make lint      formatting, static checks on changed files, ruff, the order of the stages, type names
 # make install   PREFIX=/usr/local
 # make fuzz      every fuzz target FUZZ_RUNS (1000000) times, or for FUZZ_SECONDS each; writes its table to docs/reliability.md
@@ -79,6 +79,7 @@ bench: setup-test
 PYTHON ?= python3
 bench-cuda:
 	@$(PYTHON) bench/cuda_attack.py --holdfast build-cuda/holdfast
+	@$(PYTHON) bench/cuda_train.py --holdfast build-cuda/holdfast
 
 lint:
 	@tools/setup.sh lint

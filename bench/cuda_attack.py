@@ -2,8 +2,9 @@
 
     python bench/cuda_attack.py [--holdfast build-cuda/holdfast] [--json FILE]
 
-Times of one iteration come from two runs with different numbers of steps, so that starting the program does not count. Before
-anything is timed, the attack's values are compared with those of the same attack on the CPU.
+Times of one iteration come from two runs with different numbers of steps, so that starting the program does not count. They are
+given twice: of the attack alone, and with the random points that are tried beside it and grow with its steps on large samples.
+Before anything is timed, the attack's values are compared with those of the same attack on the CPU.
 """
 
 import argparse
@@ -148,20 +149,24 @@ def main():
             on_cpu = mean_value(attack(given.holdfast, folder, case, name, few, "cpu")[1])
             if abs(on_gpu - on_cpu) > 0.01:
                 raise SystemExit(f"{name}: mean value {on_gpu} on the GPU, {on_cpu} on the CPU")
-            short = min(attack(given.holdfast, folder, case, name, few, "cuda")[0] for _ in range(2))
-            long = min(attack(given.holdfast, folder, case, name, many, "cuda")[0] for _ in range(2))
-            ours = (long - short) / (many - few)
+            timed = {}
+            for flags in [("--no-random",), ()]:
+                short = min(attack(given.holdfast, folder, case, name, few, "cuda", flags)[0] for _ in range(2))
+                long = min(attack(given.holdfast, folder, case, name, many, "cuda", flags)[0] for _ in range(2))
+                timed[flags] = (long - short) / (many - few)
+            ours, with_random = timed[("--no-random",)], timed[()]
             eager, graph = plain_loop(case, model, x, False), plain_loop(case, model, x, True)
             row = {
                 "case": name,
                 "mean": on_gpu,
                 "mean_cpu": on_cpu,
                 "ms": 1e3 * ours,
+                "ms_with_random_points": 1e3 * with_random,
                 "eager_ms": 1e3 * eager,
                 "graph_ms": 1e3 * graph,
                 "ratio_eager": ours / eager,
                 "ratio_graph": ours / graph,
-                "start_s": short - few * ours,
+                "start_s": short - few * with_random,
             }
             if not given.no_gauntlet:
                 seconds, result = attack(given.holdfast, folder, case, name, "gauntlet(effort=light)", "cuda")

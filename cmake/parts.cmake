@@ -48,6 +48,9 @@ target_link_libraries(holdfast_onnx INTERFACE ${HOLDFAST_ONNX_MESSAGES} protobuf
 find_path(HOLDFAST_LIBDEFLATE_HEADERS libdeflate.h)
 find_library(HOLDFAST_LIBDEFLATE deflate)
 
+# Optional: by Gloo several ranks train one network (torch's wheel has the library and not its headers); by NCCL they do it on GPUs.
+find_path(HOLDFAST_GLOO_HEADERS gloo/config.h)
+
 add_library(holdfast_parts INTERFACE)
 target_include_directories(holdfast_parts INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
@@ -116,6 +119,28 @@ if(HOLDFAST_WITH_TORCH)
     message(FATAL_ERROR "Holdfast is built against the torch that is installed, and ${HOLDFAST_PYTHON} has none: pip install torch==2.13.0")
   endif()
   separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+  set(HOLDFAST_SUMS "")
+  set(HOLDFAST_SUM_HEADERS "")
+  if(HOLDFAST_GLOO_HEADERS)
+    list(APPEND HOLDFAST_SUMS HOLDFAST_GLOO)
+  endif()
+  if(TARGET torch_cuda AND CUDAToolkit_FOUND)
+    find_path(HOLDFAST_NCCL_HEADERS nccl.h HINTS ${TORCH_INSTALL_PREFIX}/../nvidia/nccl/include)
+    if(HOLDFAST_NCCL_HEADERS)
+      include(CheckCXXSourceCompiles)
+      set(CMAKE_REQUIRED_FLAGS "-std=c++20 -DUSE_C10D_NCCL")
+      set(CMAKE_REQUIRED_INCLUDES ${TORCH_INCLUDE_DIRS} ${HOLDFAST_NCCL_HEADERS} ${CUDAToolkit_INCLUDE_DIRS})
+      set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+      check_cxx_source_compiles("#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>\nint main() {}" HOLDFAST_NCCL_COMPILES)
+      unset(CMAKE_REQUIRED_FLAGS)
+      unset(CMAKE_REQUIRED_INCLUDES)
+      unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
+    endif()
+    if(HOLDFAST_NCCL_COMPILES)
+      list(APPEND HOLDFAST_SUMS HOLDFAST_NCCL)
+      list(APPEND HOLDFAST_SUM_HEADERS ${HOLDFAST_NCCL_HEADERS} ${CUDAToolkit_INCLUDE_DIRS})
+    endif()
+  endif()
 
   # One precompiled header for all of ours. ATen and autograd, not torch/torch.h: GCC instantiates what a precompiled header
   # left pending in every file again, which for torch/torch.h is three seconds each.

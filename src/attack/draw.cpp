@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "holdfast/core/device_random.h"
+#include "holdfast/core/error.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 #include "rows.h"
@@ -60,6 +62,14 @@ at::Tensor draw_rows(const ThreatModel& threat, const at::Tensor& clean, const a
   return points.to(clean.options().requires_grad(false));
 }
 
+// Sizes of rows, [rows, 1]: rows::size.
+at::Tensor sizes_of(Norm norm, const at::Tensor& moves) {
+  if (norm == Norm::kL2) return moves.square().sum(1, true).sqrt();
+  return norm == Norm::kL1 ? moves.abs().sum(1, true) : moves.abs().amax(1, true);
+}
+
+}  // namespace
+
 at::Tensor draw_moves(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
                       bool on_sphere) {
   const auto [count, n] = rows_of(clean);
@@ -81,10 +91,52 @@ at::Tensor draw_moves(const ThreatModel& threat, const at::Tensor& clean, const 
   return moves.view_as(clean).to(clean.options().requires_grad(false));
 }
 
-}  // namespace
+bool draws_in_batches(const ThreatModel& threat) {
+  return !threat.valid && !threat.switches && threat.blocks == 1;
+}
+
+at::Tensor draw_moves_in_batches(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
+                                 bool on_sphere) {
+  HOLDFAST_CHECK(draws_in_batches(threat));
+  const at::NoGradGuard no_graph;
+  const auto [count, n] = rows_of(clean);
+  std::vector<std::int64_t> free;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (!threat.is_frozen(i)) free.push_back(i);
+  }
+  if (free.empty()) return at::zeros_like(clean);
+  const auto elements = static_cast<std::int64_t>(free.size());
+  // One word an element, or two; normal numbers come in pairs. The next one says how far inside a point lies.
+  const std::int64_t words = threat.norm == Norm::kL1 ? 2 * elements : (threat.norm == Norm::kL2 ? (elements + 1) / 2 * 2 : elements);
+  const at::Tensor drawn = stream_words(ids.to(clean.device(), /*non_blocking=*/true), words + 1, seed, "point");
+  const at::Tensor own = drawn.slice(1, 0, words);
+  at::Tensor moves;
+  if (threat.norm == Norm::kL2) {
+    moves = normal_from(own).slice(1, 0, elements);
+  } else if (threat.norm == Norm::kLinf) {
+    moves = uniform_from(own) * 2 - 1;
+  } else {
+    const at::Tensor pairs = own.unflatten(1, {-1, 2});
+    moves = -(1 - uniform_from(pairs.select(2, 0))).log() * (1 - pairs.select(2, 1).bitwise_and(1) * 2);
+  }
+  if (threat.norm != Norm::kLinf || on_sphere) {
+    const at::Tensor share =
+        on_sphere ? at::ones({count, 1}, moves.options()) : uniform_from(drawn.slice(1, words)).pow(1.0 / static_cast<double>(elements));
+    const at::Tensor size = sizes_of(threat.norm, moves);
+    moves = moves * at::where(size > 0, share / size, at::zeros_like(size));
+  }
+  moves = moves * threat.epsilon;
+  if (elements < n) {
+    const at::Tensor columns = at::tensor(at::ArrayRef<std::int64_t>(free), at::kLong).to(clean.device(), /*non_blocking=*/true);
+    moves = at::zeros({count, n}, moves.options()).index_copy(1, columns, moves);
+  }
+  return moves.view_as(clean).to(clean.scalar_type());
+}
 
 at::Tensor draw_points(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
                        bool on_sphere) {
+  if (!clean.is_cpu() && draws_in_batches(threat))
+    return threat.project(clean + draw_moves_in_batches(threat, clean, ids, seed, on_sphere), clean);
   const at::Tensor streams = ids.cpu().contiguous(), around = draw_levels(threat, clean, ids, seed);
   if (threat.valid) return threat.admit(draw_rows(threat, around, streams, seed, on_sphere), clean);
   return threat.project(around + draw_moves(threat, around, streams, seed, on_sphere), clean);

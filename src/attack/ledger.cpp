@@ -258,14 +258,15 @@ void Ledger::record_judged(const at::Tensor& iterates, const JudgedRows& judged,
   ++iteration_;
   taken_.clear();
   restart_taken_.clear();
+  values_.resize(owners.size());
   for (std::size_t row = 0; row < owners.size(); ++row) {
     const int flags = static_cast<int>(judged.flags[row]);
-    (void)judge(static_cast<std::int64_t>(row), owners[row],
-                {.same_class = (flags & kSameClass) != 0,
-                 .preserved = (flags & kCertain) != 0,
-                 .finite = (flags & kFinite) != 0,
-                 .value = judged.values[row],
-                 .same_top = (flags & kSameTop) != 0});
+    values_[row] = judge(static_cast<std::int64_t>(row), owners[row],
+                         {.same_class = (flags & kSameClass) != 0,
+                          .preserved = (flags & kCertain) != 0,
+                          .finite = (flags & kFinite) != 0,
+                          .value = judged.values[row],
+                          .same_top = (flags & kSameTop) != 0});
   }
   copy_taken(iterates);
   if (task_.trace) trace();

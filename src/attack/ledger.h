@@ -72,7 +72,7 @@ class Ledger {
   using Owners = std::vector<std::int64_t>;
   void charge(std::int64_t evaluations, const Owners& owners);  // for every row whose sample is not done
   void record(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
-  // The same for rows that were judged on the device (batch_judge.h); values() are not kept.
+  // The same for rows that were judged on the device (batch_judge.h).
   void record_judged(const at::Tensor& iterates, const JudgedRows& judged, const Owners& owners);
   void record_judged_again(const at::Tensor& iterates, const JudgedRows& judged, const Owners& owners);
   // More rows of the iteration that was recorded last: iterates that were mended. Their flips have been counted.

@@ -10,6 +10,8 @@
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 #include "ledger.h"
+#include "replay_queue.h"
+#include "walk.h"
 
 namespace holdfast::attack::random {
 
@@ -33,18 +35,36 @@ class Random final : public Attack {
     Ledger ledger(task, task.explainer.attribute(point), selects(task.select));
     ledger.charge(task.explainer.evaluations(*task.samples.schema));
     look_at_start(task, ledger, name());
-    at::Tensor clean = task.samples.inputs;
+    Walkers rows = Walkers::of(task);
+    ReplayQueue queue;  // what the ledger hears of later, where a GPU judges the rows
+    const std::int64_t cost = task.explainer.evaluations(*task.samples.schema);
     for (std::int64_t i = 0; i < samples_ && !ledger.finished(); ++i) {
       throw_if_interrupted();
-      if (const auto kept = ledger.shrink()) {
-        for (at::Tensor* tensor : {&clean, &point.samples.targets, &point.samples.ids})
-          *tensor = tensor->index_select(0, kept->to(tensor->device()));
+      if (queue.is_empty()) {
+        if (const auto kept = ledger.shrink(rows.owners)) rows.keep(*kept);
       }
-      point.samples.inputs = draw_points(task.threat, clean, point.samples.ids,
-                                         derived_seed(task.seed, "attack.random", static_cast<std::uint64_t>(i)), on_sphere_);
-      ledger.charge(task.explainer.evaluations(*task.samples.schema));
-      ledger.record(point.samples.inputs, task.explainer.attribute(point));
+      const std::uint64_t seed = derived_seed(task.seed, "attack.random", static_cast<std::uint64_t>(i));
+      point.samples.inputs = draw_points(task.threat, rows.clean, rows.ids, seed, on_sphere_);
+      point.samples.targets = rows.targets;
+      point.samples.ids = rows.ids;
+      const Explanation there = task.explainer.attribute(point);
+      if (ledger.batch_judge() == nullptr) {
+        ledger.charge(cost, rows.owners);
+        ledger.record(point.samples.inputs, there, rows.owners);
+        continue;
+      }
+      const at::Tensor owners = at::tensor(at::ArrayRef<std::int64_t>(rows.owners), at::kLong).to(task.samples.inputs.device(), true);
+      queue.add(ledger.batch_judge()->read(there, owners),
+                [&ledger, cost, points = point.samples.inputs, own = rows.owners](std::span<const double> numbers) {
+                  if (ledger.finished(own)) return;
+                  ledger.charge(cost, own);
+                  ledger.record_judged(points, {numbers.first(own.size()), numbers.last(own.size())}, own);
+                },
+                static_cast<std::int64_t>(point.samples.inputs.nbytes()));
+      queue.end_step();
+      if (queue.is_full()) queue.run();
     }
+    queue.run();
     return ledger.finish();
   }
 

@@ -12,7 +12,9 @@
 #include <thread>
 #include <type_traits>
 
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <fmt/ranges.h>
+#include <torch/cuda.h>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
@@ -106,7 +108,7 @@ std::string flag_of(std::string option) {
 
 void CommonFlags::add_to(CLI::App& command) {
   command.add_option("--seed", seed, "Seed of every random number")->check(kCount)->capture_default_str();
-  command.add_option("--device", device, "cpu or cuda")->capture_default_str();
+  command.add_option("--device", device, "cpu, cuda or cuda:N")->capture_default_str();
   command.add_option("--threads", threads, "Tiles computed side by side; 0: one for each core")
       ->check(kCount)
       ->capture_default_str();
@@ -134,12 +136,14 @@ void CommonFlags::apply(const std::string& scratch) {
 
 at::Device CommonFlags::torch_device() const {
   if (device == "cpu") return at::kCPU;
-  if (device != "cuda") usage_error("--device {}: must be cpu or cuda", device);
-  if (!at::hasCUDA()) usage_error("--device cuda: no CUDA device is available to this build of torch");
+  const int gpus = at::hasCUDA() ? static_cast<int>(torch::cuda::device_count()) : 0;
+  const int gpu = gpu_of(device, rank_place(), gpus);
   // TF32 keeps 10 bits of each factor: too few for margins of 1e-4, and for rankings.
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowTF32CuBLAS(false);
-  return at::Device(at::kCUDA, 0);
+  const at::Device chosen(at::kCUDA, static_cast<at::DeviceIndex>(gpu));
+  c10::impl::getDeviceGuardImpl(at::kCUDA)->setDevice(chosen);
+  return chosen;
 }
 
 void SubjectFlags::add_to(CLI::App& command, bool required) {

@@ -26,15 +26,17 @@ std::string percent_with_interval(const Json& quality, const char* key) {
                      value.at("high").get<double>());
 }
 
-void run(TrainCommand& flags) {
+void run(TrainCommand& flags, Communicator* ranks) {
   flags.common.apply();
   std::vector<std::string> overrides = flags.set;
   if (flags.seed_given) overrides.push_back(fmt::format("seed={}", flags.common.seed));
   TrainConfig config = read_train_config(Config::load(flags.config, overrides));
   config.options.device = flags.common.torch_device();
   config.options.threads = flags.common.threads;
-  const Json results =
-      run_training(config, flags.out, machine_facts(flags.common.threads, config.options.device.str()), flags.restart);
+  const Json machine =
+      machine_facts(flags.common.threads, config.options.device.str(), ranks == nullptr ? 1 : ranks->size());
+  const Json results = run_training(config, flags.out, machine, flags.restart, ranks);
+  if (ranks != nullptr && !ranks->leads()) return;
   if (flags.json) {
     std::fputs(dump_json(results).c_str(), stdout);
     return;
@@ -64,7 +66,7 @@ void add_train(CLI::App& app, Outcome& outcome) {
   command->callback([flags, command, &outcome] {
     outcome.keeps("checkpoints are kept: run the same command again to go on");
     flags->seed_given = command->count("--seed") > 0;
-    run(*flags);
+    run(*flags, outcome.ranks.get());
   });
 }
 

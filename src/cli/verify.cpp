@@ -47,7 +47,7 @@ void add_verify(CLI::App& app, Outcome&) {
       add_command(app, "verify", "Checks a finished audit: are its files unchanged, and do its worst samples come out the same?",
                   "holdfast verify runs/audit");
   command->add_option("RUN", flags->run, "Run folder")->required();
-  command->add_option("--device", flags->device, "cpu or cuda")->capture_default_str();
+  command->add_option("--device", flags->device, "cpu, cuda or cuda:N")->capture_default_str();
   command->add_flag("--json", flags->json, "Print the counts as JSON");
   command->add_flag("--quiet", flags->quiet, "Only warnings and errors");
   command->callback([flags] { run(*flags); });

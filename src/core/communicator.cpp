@@ -14,6 +14,7 @@
 
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/json.h"
+#include "rank_sum.h"
 
 namespace holdfast {
 namespace {
@@ -162,6 +163,10 @@ void Communicator::wait_for_leavers(int seconds) {
 
 bool Communicator::has(const std::string& name) {
   return store_->shared->check({name});
+}
+
+std::unique_ptr<RankSum> Communicator::sums(const c10::Device& device) {
+  return make_rank_sum(*this, store_->shared, device);
 }
 
 void Communicator::throw_if_another_failed() {

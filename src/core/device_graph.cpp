@@ -83,6 +83,7 @@ bool DeviceGraph::is_available(const at::Tensor& tensor) {
 
 std::unique_ptr<DeviceGraph> DeviceGraph::record(const at::Tensor& tensor, std::function<void()> work) {
   if (tensor.is_cpu()) return repeated_on_cpu(std::move(work));
+  const c10::cuda::CUDAGuard on_its_device(tensor.device());
   return record_on_cuda(work);
 }
 

@@ -63,6 +63,7 @@ RankPlace place_of_torchrun(const Variables& variables) {
   }
   place.host = *variables.text("MASTER_ADDR");
   place.port = variables.number("MASTER_PORT", 1, kLastPort);
+  place.local_rank = variables.number_or("LOCAL_RANK", 0);
   place.local_size = std::max(1, variables.number_or("LOCAL_WORLD_SIZE", 1));
   place.is_hosted = variables.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
   place.attempt = variables.number_or("TORCHELASTIC_RESTART_COUNT", 0);
@@ -92,6 +93,7 @@ RankPlace place_of_slurm(const Variables& variables) {
   const int job = variables.number_or("SLURM_JOB_ID", 0), step = variables.number_or("SLURM_STEP_ID", 0);
   place.port = variables.has("MASTER_PORT") ? variables.number("MASTER_PORT", 1, kLastPort)
                                             : kFirstSlurmPort + (job % kSlurmPorts + step % kSlurmPorts) % kSlurmPorts;
+  place.local_rank = variables.number_or("SLURM_LOCALID", 0);
   place.local_size = tasks_on_a_node(variables.text("SLURM_STEP_TASKS_PER_NODE").value_or("1"));
   place.attempt = variables.number_or("SLURM_RESTART_COUNT", 0);
   place.group = fmt::format("{}.{}/{}/{}", job, step, place.attempt, place.size);
@@ -105,6 +107,21 @@ std::string first_host(const std::string& list) {
   const std::string name = list.substr(0, end);
   if (end == std::string::npos || list[end] == ',') return name;
   return name + list.substr(end + 1, list.find_first_of("-,]", end + 1) - end - 1);
+}
+
+int gpu_of(const std::string& device, const RankPlace& place, int gpus) {
+  const std::string prefix = "cuda";
+  const bool is_gpu = device.starts_with(prefix) && (device.size() == prefix.size() || device[prefix.size()] == ':');
+  if (!is_gpu) usage_error("--device {}: must be cpu, cuda or cuda:N", device);
+  if (gpus == 0) usage_error("--device {}: no CUDA device is available to this build of torch", device);
+  if (device == prefix) return place.local_rank % gpus;
+  const char* number = device.data() + prefix.size() + 1;
+  const char* end = device.data() + device.size();
+  int gpu = -1;
+  const auto [stopped, status] = std::from_chars(number, end, gpu);
+  if (status != std::errc() || stopped != end || gpu < 0 || gpu >= gpus)
+    usage_error("--device {}: there are {} GPUs, cuda:0 to cuda:{}", device, gpus, gpus - 1);
+  return gpu;
 }
 
 RankPlace rank_place(const Environment& environment) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "holdfast/core/device_random.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/large_tensor.h"
 #include "holdfast/core/memory.h"
@@ -114,6 +115,17 @@ at::Tensor random_rows(at::IntArrayRef sample_shape, const at::Tensor& ids, std:
   return rows;
 }
 
+at::Tensor words_on(at::Device device, const at::Tensor& ids, std::int64_t words, std::uint64_t seed, std::string_view purpose) {
+  return stream_words(ids.to(device, /*non_blocking=*/true), words, seed, purpose);
+}
+
+// Rows of at least as many numbers as a sample has, in its shape.
+at::Tensor shaped(const at::Tensor& rows, at::IntArrayRef sample_shape) {
+  std::vector<std::int64_t> shape{rows.size(0)};
+  shape.insert(shape.end(), sample_shape.begin(), sample_shape.end());
+  return rows.slice(1, 0, c10::multiply_integers(sample_shape)).to(at::kFloat).reshape(shape);
+}
+
 }  // namespace
 
 at::Tensor to_tensor(RawArray array) {
@@ -220,8 +232,10 @@ at::Tensor large_select(const at::Tensor& tensor, const at::Tensor& rows) {
   return selected;
 }
 
-at::Tensor random_normal(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose) {
+at::Tensor random_normal(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose,
+                         at::Device device) {
   const std::int64_t even = (c10::multiply_integers(sample_shape) + 1) / 2 * 2;  // they come in pairs
+  if (!device.is_cpu()) return shaped(normal_from(words_on(device, ids, even, seed, purpose)), sample_shape);
   std::vector<float> numbers(static_cast<std::size_t>(even));
   return random_rows(sample_shape, ids, seed, purpose, even,
                      [&](std::span<const std::uint32_t> words, float* row, std::size_t size) {
@@ -230,7 +244,10 @@ at::Tensor random_normal(at::IntArrayRef sample_shape, const at::Tensor& ids, st
                      });
 }
 
-at::Tensor random_uniform(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose) {
+at::Tensor random_uniform(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose,
+                          at::Device device) {
+  if (!device.is_cpu())
+    return shaped(uniform_from(words_on(device, ids, c10::multiply_integers(sample_shape), seed, purpose)), sample_shape);
   return random_rows(
       sample_shape, ids, seed, purpose, c10::multiply_integers(sample_shape),
       [](std::span<const std::uint32_t> words, float* row, std::size_t size) { uniform_of(words.first(size), row); });

@@ -23,7 +23,7 @@ at::Tensor Noise::rows(std::int64_t sample, std::int64_t samples, std::int64_t f
   const at::Tensor ids = ids_.slice(0, sample, sample + samples);
   std::vector<at::Tensor> each;
   for (std::int64_t point = first; point < first + points; ++point)
-    each.push_back(random_normal(shape_, ids, seed_, fmt::format("{}.{}", purpose_, point)));
+    each.push_back(random_normal(shape_, ids, seed_, fmt::format("{}.{}", purpose_, point), options_.device()));
   at::Tensor noise = at::stack(each).to(options_).mul_(deviation_);
   if (context_.defined()) noise.masked_fill_(context_, 0);
   return groups_ == nullptr ? noise : project_groups(noise.flatten(0, 1), *groups_).view_as(noise);

@@ -34,6 +34,20 @@ class Adam final : public Optimizer {
     parameter.addcdiv_(mean, root, -learning_rate / (1 - std::pow(beta1_, t)));
   }
 
+  void update_together(const Tensors& parameters, Tensors gradients, std::span<const Tensors> state,
+                       double learning_rate) const override {
+    const Tensors &means = state[0], &squares = state[1];
+    at::_foreach_mul_(means, beta1_);
+    at::_foreach_add_(means, gradients, 1 - beta1_);
+    at::_foreach_mul_(squares, beta2_);
+    at::_foreach_addcmul_(squares, gradients, gradients, 1 - beta2_);
+    const double t = static_cast<double>(steps());
+    const Tensors roots = at::_foreach_sqrt(squares);
+    at::_foreach_div_(roots, std::sqrt(1 - std::pow(beta2_, t)));
+    at::_foreach_add_(roots, epsilon_);
+    at::_foreach_addcdiv_(parameters, means, roots, -learning_rate / (1 - std::pow(beta1_, t)));
+  }
+
  private:
   double beta1_, beta2_, epsilon_;
 };

@@ -8,7 +8,7 @@ namespace {
 
 class NetworkTrainee final : public Trainee {
  public:
-  explicit NetworkTrainee(Network& network) : network_(network) {
+  NetworkTrainee(Network& network, const BatchShare* share) : network_(network), share_(share) {
     for (const Node& node : network.nodes()) {
       const auto* dropout = std::get_if<op::Dropout>(&node.operation);
       modes_differ_ |= std::holds_alternative<op::BatchNorm>(node.operation) || (dropout != nullptr && dropout->rate > 0);
@@ -16,7 +16,7 @@ class NetworkTrainee final : public Trainee {
   }
 
   at::Tensor training_logits(const at::Tensor& inputs, std::uint64_t seed) override {
-    return network_.run_training(inputs, seed);
+    return network_.run_training(inputs, seed, share_);
   }
   at::Tensor logits(const at::Tensor& inputs) override { return network_.logits(inputs); }
   bool modes_differ() const override { return modes_differ_; }
@@ -24,6 +24,7 @@ class NetworkTrainee final : public Trainee {
 
  private:
   Network& network_;
+  const BatchShare* share_;
   bool modes_differ_ = false;
 };
 
@@ -45,8 +46,8 @@ void Objective::fit(const Network&, const Dataset&, std::uint64_t) const {
   HOLDFAST_CHECK(!fits());  // then it is overridden, and nobody else calls it
 }
 
-std::unique_ptr<Trainee> make_trainee(Network& network) {
-  return std::make_unique<NetworkTrainee>(network);
+std::unique_ptr<Trainee> make_trainee(Network& network, const BatchShare* share) {
+  return std::make_unique<NetworkTrainee>(network, share);
 }
 
 at::Tensor cross_entropies(const at::Tensor& logits, const at::Tensor& labels) {

@@ -16,6 +16,7 @@ void Optimizer::start(const std::vector<Parameter>& parameters, double weight_de
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) entry.state.push_back(at::zeros_like(parameter.tensor.detach()));
     entries_.push_back(std::move(entry));
   }
+  together_ = !entries_.empty() && !entries_.front().parameter.is_cpu();
 }
 
 std::vector<at::Tensor> Optimizer::parameters() const {
@@ -28,6 +29,16 @@ void Optimizer::step(std::span<const at::Tensor> gradients, double learning_rate
   HOLDFAST_CHECK(gradients.size() == entries_.size());
   const at::NoGradGuard no_grad;
   ++steps_;
+  if (together_) {
+    const Tensors all = parameters();
+    std::vector<Tensors> state(slots_.size());
+    for (const Entry& entry : entries_) {
+      for (std::size_t slot = 0; slot < slots_.size(); ++slot) state[slot].push_back(entry.state[slot]);
+    }
+    const Tensors plain(gradients.begin(), gradients.end());
+    update_together(all, weight_decay_ == 0 ? plain : at::_foreach_add(plain, all, weight_decay_), state, learning_rate);
+    return;
+  }
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     const at::Tensor gradient = weight_decay_ == 0 ? gradients[i] : gradients[i].add(entry.parameter, weight_decay_);
@@ -35,13 +46,17 @@ void Optimizer::step(std::span<const at::Tensor> gradients, double learning_rate
   }
 }
 
-void Optimizer::minimise(const at::Tensor& loss, double learning_rate) {
+std::vector<at::Tensor> Optimizer::gradients_of(const at::Tensor& loss) const {
   const std::vector<at::Tensor> all = parameters();
   std::vector<at::Tensor> gradients = torch::autograd::grad({loss}, all, {}, std::nullopt, false, /*allow_unused=*/true);
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i].defined()) gradients[i] = at::zeros_like(all[i]);
   }
-  step(gradients, learning_rate);
+  return gradients;
+}
+
+void Optimizer::minimise(const at::Tensor& loss, double learning_rate) {
+  step(gradients_of(loss), learning_rate);
 }
 
 std::vector<Parameter> Optimizer::state() const {

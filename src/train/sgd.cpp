@@ -26,6 +26,14 @@ class Sgd final : public Optimizer {
     parameter.add_(nesterov_ ? gradient.add(velocity, momentum_) : velocity, -learning_rate);
   }
 
+  void update_together(const Tensors& parameters, Tensors gradients, std::span<const Tensors> state,
+                       double learning_rate) const override {
+    const Tensors& velocities = state[0];
+    at::_foreach_mul_(velocities, momentum_);
+    at::_foreach_add_(velocities, gradients);
+    at::_foreach_add_(parameters, nesterov_ ? at::_foreach_add(gradients, velocities, momentum_) : velocities, -learning_rate);
+  }
+
  private:
   double momentum_;
   bool nesterov_;

@@ -42,6 +42,7 @@ void read_train(const ConfigTable& table, TrainOptions& options) {
   options.learning_rate = table.real("learning_rate", options.learning_rate, above(0));
   if (table.has("weight_decay")) options.weight_decay = table.real("weight_decay", std::nullopt, at_least(0));
   options.schedule = method(table, "schedule", options.schedule, schedules());
+  options.precision = table.text("precision", options.precision, one_of({"float32", "tf32"}));
 }
 
 void read_early_stopping(const ConfigTable& table, EarlyStopping& stopping) {

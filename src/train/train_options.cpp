@@ -63,6 +63,8 @@ void check_snapshots(const Dataset& dataset, const TrainOptions& options) {
 }
 
 void check_values(const Dataset& dataset, const TrainOptions& options) {
+  if (options.precision != "float32" && options.precision != "tf32")
+    usage_error("unknown precision '{}'{}", options.precision, suggestion(options.precision, {"float32", "tf32"}));
   if (options.epochs < 1) usage_error("epochs is {}; it must be at least 1", options.epochs);
   if (options.batch_size < 1) usage_error("batch_size is {}; it must be at least 1", options.batch_size);
   if (!(options.learning_rate > 0) || !std::isfinite(options.learning_rate)) {
@@ -129,6 +131,7 @@ Json to_json(const TrainOptions& options) {
     json["retrain"] = {
         {"from", retrain.from}, {"top_k", retrain.top_k}, {"ranking_drop", retrain.ranking_drop}, {"auc_drop", retrain.auc_drop}};
   }
+  if (options.precision != "float32") json["precision"] = options.precision;
   if (!options.snapshots.empty()) json["snapshots"] = options.snapshots;
   return json;
 }

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 
 #include "holdfast/core/clock.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/folder_lock.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/torch.h"
 #include "holdfast/model/model.h"
 
 namespace holdfast::train {
@@ -58,29 +60,50 @@ void remove_training(const std::string& folder) {
     std::filesystem::remove(folder + "/" + file);
 }
 
+// What decides the weights must be the same on all ranks, and so must the way in which they round.
+void check_same_training(Communicator& ranks, const TrainConfig& config, const Dataset& dataset) {
+  ranks.agree_on("settings of the training", to_json(resolved(dataset, config.options)).dump(), "give all of them the same configuration");
+  ranks.agree_on("dataset", dataset.name + " " + dataset.digest, "give all of them the same files");
+  ranks.agree_on("instruction set", at::get_cpu_capability(), "set ATEN_CPU_CAPABILITY to the lowest of them for all ranks");
+}
+
 }  // namespace
 
-Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine, bool restart) {
-  check_writable_folder(folder);
+Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine, bool restart, Communicator* ranks) {
+  if (ranks == nullptr || ranks->leads()) check_writable_folder(folder);
   return run_training(config, load_dataset(config.dataset, {.seed = config.dataset_seed, .fold = config.fold}), folder, machine,
-                      restart);
+                      restart, ranks);
 }
 
 Json run_training(const TrainConfig& config, const Dataset& dataset, const std::string& folder, const Json& machine,
-                  bool restart) {
+                  bool restart, Communicator* ranks) {
   const auto start = std::chrono::steady_clock::now();
-  make_folders(folder);
-  const FolderLock lock(folder);
-  if (restart && file_exists(folder + "/checkpoint.safetensors")) remove_training(folder);
+  const bool leads = ranks == nullptr || ranks->leads();
+  if (ranks != nullptr) check_same_training(*ranks, config, dataset);
+  std::optional<FolderLock> lock;
+  if (leads) {
+    make_folders(folder);
+    lock.emplace(folder);
+    if (restart && file_exists(folder + "/checkpoint.safetensors")) remove_training(folder);
+  }
   TrainOptions options = config.options;
   options.folder = folder;
+  std::unique_ptr<RankSum> sums;
+  if (ranks != nullptr) {
+    if (leads) ranks->publish("training folder", "claimed");
+    (void)ranks->read("training folder");
+    sums = ranks->sums(options.device);
+    options.ranks = sums.get();
+    options.show_progress &= leads;
+  }
   const TrainResult result = train_network(dataset, options);
+  const Json results = results_of(result, dataset);
+  if (!leads) return results;
   double training = 0;  // over all calls that the training took
   for (const EpochRecord& record : result.history) training += record.seconds;
 
   save_network(folder + "/model.safetensors", result.network, result.architecture);
   write_test_samples(dataset, folder + "/test");
-  const Json results = results_of(result, dataset);
   write_json(folder + "/results.json", results);
   Json manifest = {
       {"kind", "train"}, {"dataset", dataset_facts(dataset, config)}, {"train", to_json(result.options)}, {"machine", machine}};

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <fstream>
 
-#include <torch/csrc/autograd/generated/variable_factories.h>
 #include <torch/version.h>
 
 #include "holdfast/core/clock.h"
@@ -21,7 +19,9 @@
 #include "holdfast/train/objective.h"
 #include "holdfast/train/optimizer.h"
 #include "holdfast/train/schedule.h"
+#include "batch_source.h"
 #include "keep.h"
+#include "step_losses.h"
 
 namespace holdfast::train {
 namespace {
@@ -64,29 +64,25 @@ void check_same_settings(const Json& stored, const Json& wanted, const std::stri
   }
 }
 
-// The mean over an epoch's samples of the loss and its parts.
-class LossMeans {
+// TF32 for what is multiplied on a GPU while this lives: factors with 10 bits, at several times the speed.
+class Tf32 {
  public:
-  void add(const Loss& loss, double total, std::int64_t samples) {
-    const double weight = static_cast<double>(samples);
-    samples_ += weight;
-    total_ += weight * total;
-    if (parts_.empty()) {
-      for (const auto& [name, value] : loss.parts) parts_.emplace_back(name, 0);
-    }
-    HOLDFAST_CHECK(parts_.size() == loss.parts.size());
-    for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].second += weight * loss.parts[i].second.item<double>();
+  explicit Tf32(bool on)
+      : convolutions_(at::globalContext().allowTF32CuDNN()), products_(at::globalContext().allowTF32CuBLAS()), on_(on) {
+    if (on_) set(true, true);
   }
-
-  void write(EpochRecord& record) const {
-    record.loss = total_ / samples_;
-    record.parts = parts_;
-    for (auto& [name, value] : record.parts) value /= samples_;
+  ~Tf32() {
+    if (on_) set(convolutions_, products_);
   }
+  Tf32(const Tf32&) = delete;
+  Tf32& operator=(const Tf32&) = delete;
 
  private:
-  double samples_ = 0, total_ = 0;
-  std::vector<std::pair<std::string, double>> parts_;
+  static void set(bool convolutions, bool products) {
+    at::globalContext().setAllowTF32CuDNN(convolutions);
+    at::globalContext().setAllowTF32CuBLAS(products);
+  }
+  bool convolutions_, products_, on_;
 };
 
 class Training {
@@ -94,22 +90,25 @@ class Training {
   Training(const Dataset& dataset, const TrainOptions& options)
       : dataset_(dataset),
         options_(options),
-        inputs_(dataset.inputs.to(options.device)),
-        labels_(dataset.labels.to(options.device)),
+        source_(dataset, options.device),
         network_(starting_network(options)),
-        trainee_(make_trainee(network_)),
+        share_{.ranks = options.ranks},
+        trainee_(make_trainee(network_, options.ranks == nullptr ? nullptr : &share_)),
         objective_(objectives().make(options.objective)),
         optimizer_(optimizers().make(options.optimizer)),
         schedule_(schedules().make(options.schedule)),
         keeper_(dataset_, options_, network_) {
     objective_->check(network_, dataset.schema);
+    if (options.ranks != nullptr && objective_->compares_samples())
+      usage_error("{} compares the samples of a batch, so {} ranks cannot share it; train it in one process", options.recipe,
+                  options.ranks->size());
     network_.require_grad(true);
     optimizer_->start(network_.parameters(), *options.weight_decay);
     steps_per_epoch_ = static_cast<std::int64_t>(epoch_batches(dataset.train, options.batch_size, options.seed, 0).size());
   }
 
   void run(const std::function<void(const EpochRecord&)>& on_epoch) {
-    if (!options_.folder.empty()) open_folder();
+    open_folder();
     const std::string label =
         "train " + (options_.network ? options_.architecture : parse_method_call(options_.architecture).name);
     const auto bar =
@@ -117,7 +116,7 @@ class Training {
     if (bar) bar->set(epochs_done() * steps_per_epoch_);
     while (!finished()) {
       history_.push_back(train_epoch_or_stop(bar.get()));
-      if (!options_.folder.empty()) save();
+      if (writes()) save();
       if (on_epoch) on_epoch(history_.back());
     }
   }
@@ -139,6 +138,8 @@ class Training {
 
  private:
   std::int64_t epochs_done() const { return static_cast<std::int64_t>(history_.size()); }
+  bool leads() const { return options_.ranks == nullptr || options_.ranks->rank() == 0; }
+  bool writes() const { return leads() && !options_.folder.empty(); }
 
   bool finished() const { return keeper_.finished(epochs_done()); }
 
@@ -156,17 +157,15 @@ class Training {
   EpochRecord train_epoch(Progress* bar) {
     const auto start = std::chrono::steady_clock::now();
     EpochRecord record{.epoch = epochs_done() + 1, .learning_rate = learning_rate()};
-    LossMeans means;
+    StepLosses losses([this](std::int64_t step) { diverged(step); }, StepLosses::read_together(options_.device));
     if (objective_->fits()) {
       objective_->fit(network_, dataset_, options_.seed);
-      note_loss(means);
+      note_loss(losses);
+      if (bar) bar->advance(steps_per_epoch_);
+    } else {
+      train_steps(losses, bar);
     }
-    for (const auto& rows : epoch_batches(dataset_.train, options_.batch_size, options_.seed, epochs_done())) {
-      throw_if_interrupted();
-      if (!objective_->fits()) train_step(rows, means);
-      if (bar) bar->advance();
-    }
-    means.write(record);
+    losses.write(record);
     keeper_.judge(record, network_);
     record.seconds = seconds_since(start);
     if (bar) {
@@ -176,35 +175,87 @@ class Training {
     return record;
   }
 
-  // The loss of all training samples with the weights as they are.
-  void note_loss(LossMeans& means) {
-    const at::NoGradGuard no_graph;
-    const at::Tensor ids = torch::tensor(dataset_.train, at::kLong), index = ids.to(options_.device);
-    const Loss loss = loss_of(*objective_, *trainee_,
-                              {.inputs = inputs_.index_select(0, index),
-                               .labels = labels_.index_select(0, index),
-                               .sample_ids = ids,
-                               .schema = dataset_.schema,
-                               .seed = options_.seed});
-    means.add(loss, loss.total.item<double>(), ids.numel());
+  void train_steps(StepLosses& losses, Progress* bar) {
+    const Tf32 tf32(options_.precision == "tf32");
+    const auto batches = epoch_batches(dataset_.train, options_.batch_size, options_.seed, epochs_done());
+    source_.begin_epoch(own_parts(batches));
+    for (const std::vector<std::int64_t>& rows : batches) {
+      throw_if_interrupted();
+      train_step(static_cast<std::int64_t>(rows.size()), losses);
+      if (bar) bar->advance();
+    }
   }
 
-  void train_step(const std::vector<std::int64_t>& rows, LossMeans& means) {
+  // This rank's part of each batch.
+  std::vector<std::vector<std::int64_t>> own_parts(const std::vector<std::vector<std::int64_t>>& batches) const {
+    if (options_.ranks == nullptr) return batches;
+    std::vector<std::vector<std::int64_t>> parts;
+    for (const std::vector<std::int64_t>& rows : batches) {
+      const RankRows own = own_rows(static_cast<std::int64_t>(rows.size()));
+      parts.emplace_back(rows.begin() + own.first, rows.begin() + own.first + own.count);
+    }
+    return parts;
+  }
+  RankRows own_rows(std::int64_t rows) const { return rows_of_rank(rows, options_.ranks->rank(), options_.ranks->size()); }
+
+  // The loss of all training samples with the weights as they are.
+  void note_loss(StepLosses& losses) {
+    const at::NoGradGuard no_graph;
+    source_.begin_epoch({dataset_.train});
+    const GatheredBatch all = source_.next();
+    losses.add(loss_of(*objective_, *trainee_,
+                       {.inputs = all.inputs,
+                        .labels = all.labels,
+                        .sample_ids = all.ids,
+                        .schema = dataset_.schema,
+                        .seed = options_.seed}),
+               all.ids.numel());
+  }
+
+  // `rows`: of the whole batch, of which a rank has a part.
+  void train_step(std::int64_t rows, StepLosses& losses) {
     const std::int64_t step = optimizer_->steps();
-    const at::Tensor ids = torch::tensor(rows, at::kLong), index = ids.to(options_.device);
-    const TrainBatch batch{.inputs = inputs_.index_select(0, index),
-                           .labels = labels_.index_select(0, index),
-                           .sample_ids = ids,
+    const GatheredBatch own = source_.next();
+    const TrainBatch batch{.inputs = own.inputs,
+                           .labels = own.labels,
+                           .sample_ids = own.ids,
                            .schema = dataset_.schema,
                            .seed = derived_seed(options_.seed, "train.step", static_cast<std::uint64_t>(step)),
                            .progress = static_cast<double>(step) / static_cast<double>(options_.epochs * steps_per_epoch_)};
-    const Loss loss = loss_of(*objective_, *trainee_, batch);
-    const double total = loss.total.item<double>();
-    if (!std::isfinite(total)) diverged();
-    means.add(loss, total, ids.numel());
-
-    optimizer_->minimise(loss.total, learning_rate());
+    if (options_.ranks != nullptr) share_.rows = own_rows(rows);
+    Loss loss = loss_of(*objective_, *trainee_, batch);
+    std::vector<at::Tensor> gradients;
+    if (options_.ranks == nullptr) {
+      losses.add(loss, rows);
+      gradients = optimizer_->gradients_of(loss.total);
+    } else {
+      gradients = add_up(loss, rows);
+      losses.add(loss, rows);
+    }
+    optimizer_->step(gradients, learning_rate());
     take_snapshot();
+  }
+
+  // Gradients of the whole batch, and in `loss` its numbers: the sums of what the ranks have of them, in one message.
+  std::vector<at::Tensor> add_up(Loss& loss, std::int64_t rows) {
+    const double part = share_.rows.counts ? static_cast<double>(share_.rows.count) / static_cast<double>(rows) : 0;
+    const at::Tensor total = loss.total * part;
+    std::vector<at::Tensor> gradients = optimizer_->gradients_of(total), flat;
+    for (const at::Tensor& gradient : gradients) flat.push_back(gradient.flatten());
+    const at::ScalarType type = flat.front().scalar_type();
+    flat.push_back(total.detach().to(type).view({1}));
+    for (const auto& [name, value] : loss.parts) flat.push_back((value * part).to(type).view({1}));
+    at::Tensor all = at::cat(flat);
+    options_.ranks->add_up(all);
+    std::int64_t begin = 0;
+    const auto take = [&](const at::Tensor& like) {
+      const std::int64_t from = std::exchange(begin, begin + like.numel());
+      return all.slice(0, from, begin).view(like.sizes());
+    };
+    for (at::Tensor& gradient : gradients) gradient = take(gradient);
+    loss.total = take(loss.total);
+    for (auto& [name, value] : loss.parts) value = take(value);
+    return gradients;
   }
 
   // With a folder the snapshot is a file too: a training that goes on later starts after it.
@@ -212,16 +263,17 @@ class Training {
     const std::int64_t step = optimizer_->steps();
     if (!std::ranges::binary_search(options_.snapshots, step)) return;
     snapshots_.push_back({.step = step, .network = network_.to(at::Device(at::kCPU))});
-    if (!options_.folder.empty()) save_network(snapshot_path(step), snapshots_.back().network, options_.architecture);
+    if (writes()) save_network(snapshot_path(step), snapshots_.back().network, options_.architecture);
   }
 
   double learning_rate() const {
     return options_.learning_rate * schedule_->factor({optimizer_->steps(), steps_per_epoch_, options_.epochs});
   }
 
-  [[noreturn]] void diverged() const {
+  // `step`: of this epoch, from 0.
+  [[noreturn]] void diverged(std::int64_t step) const {
     failure("the loss is not finite in epoch {}, step {}; try a learning_rate below {} or a schedule with warm-up",
-            epochs_done() + 1, optimizer_->steps() % steps_per_epoch_ + 1, options_.learning_rate);
+            epochs_done() + 1, step + 1, options_.learning_rate);
   }
 
   [[noreturn]] void stop() const {
@@ -243,11 +295,23 @@ class Training {
 
   // Takes up what an earlier call left, and makes the history agree with it.
   void open_folder() {
-    make_folders(options_.folder);
+    if (options_.folder.empty()) return;
+    if (leads()) make_folders(options_.folder);
     if (file_exists(checkpoint_path())) restore(load_checkpoint(checkpoint_path()));
+    if (options_.ranks != nullptr) check_same_start();
+    if (!leads()) return;
     std::string lines;
     for (const EpochRecord& record : history_) lines += to_json(record).dump() + "\n";
     write_atomic(history_path(), lines);
+  }
+
+  // A rank that does not see rank 0's checkpoint would begin anew.
+  void check_same_start() const {
+    at::Tensor steps = at::full({1}, static_cast<double>(optimizer_->steps()), at::kDouble);
+    options_.ranks->add_up(steps);
+    if (steps.item<double>() != static_cast<double>(optimizer_->steps() * options_.ranks->size()))
+      usage_error("rank {} begins after step {}, other ranks after another one: --out must be a folder that all ranks share",
+                  options_.ranks->rank(), optimizer_->steps());
   }
 
   void restore(const Checkpoint& checkpoint) {
@@ -287,8 +351,9 @@ class Training {
 
   const Dataset& dataset_;
   const TrainOptions options_;
-  at::Tensor inputs_, labels_;  // all samples, on the device
+  BatchSource source_;
   Network network_;
+  BatchShare share_;  // of the batch at hand, where ranks train together
   std::unique_ptr<Trainee> trainee_;
   std::unique_ptr<Objective> objective_;
   std::unique_ptr<Optimizer> optimizer_;

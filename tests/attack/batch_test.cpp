@@ -3,6 +3,7 @@
 
 #include "../../src/attack/batch_step.h"
 #include "../../src/attack/descend.h"
+#include "../../src/attack/draw.h"
 #include "../../src/attack/replay_queue.h"
 #include "attack_case.h"
 #include "holdfast/core/torch.h"
@@ -87,6 +88,18 @@ TEST(BatchStep, StepsAndNotesAreThoseOfTheLoopOverRows) {
   }
 }
 
+TEST(DrawMoves, InBatchesAreThoseOfTheLoopOverRows) {
+  const at::Tensor clean = clean_rows(at::kDouble), ids = at::arange(100, 140, at::kLong);
+  for (ThreatModel threat : threats()) {
+    threat.blocks = 1;
+    for (const bool on_sphere : {false, true}) {
+      const at::Tensor rows = draw_moves(threat, clean, ids, 7, on_sphere), batch = draw_moves_in_batches(threat, clean, ids, 7, on_sphere);
+      EXPECT_LE((rows - batch).abs().max().item<double>(), 1e-14 + 1e-13 * threat.epsilon) << to_json(threat).dump();
+      if (threat.epsilon > 0) EXPECT_GT(batch.abs().max().item<double>(), 0.1 * threat.epsilon);
+    }
+  }
+}
+
 TEST(ReplayQueue, WorksInOrderAndKnowsWhenItIsFull) {
   ReplayQueue queue;
   std::vector<double> seen;
@@ -165,7 +178,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"er(steps=40)", "lens_precision(k=3,w=1)", "saliency", Norm::kL2, Select::kWorst, true},
                     Case{"er(steps=40)", "lens_recall(k=3,w=1)", "integrated_gradients(steps=5)", Norm::kLinf, Select::kWorst, true},
                     Case{"top_t(steps=40)", "top_k(k=4)"}, Case{"mse(steps=40)", "top_k(k=4)"},
-                    Case{"er(steps=20,k=4)", "spearman"}, Case{"gauntlet(effort=light)", "top_k(k=4)"},
+                    Case{"er(steps=20,k=4)", "spearman"}, Case{"random(samples=100)", "top_k(k=4)"},
+                    Case{"random(samples=100,from=sphere)", "lens_precision(k=3,w=1)", "saliency", Norm::kL1}, Case{"gauntlet(effort=light)", "top_k(k=4)"},
                     Case{"gauntlet(effort=light)", "lens_precision(k=3,w=1)", "saliency", Norm::kLinf, Select::kWorst, true}));
 
 }  // namespace

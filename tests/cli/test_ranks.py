@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import BINARY, save_inputs
 
@@ -182,4 +184,142 @@ def test_ranks_with_other_instructions_are_refused(subject, tmp_path):
 
 def test_commands_of_one_process_refuse_ranks(holdfast, subject):
     env = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
-    holdfast.fails("train", "none.toml", "--out", "run", env=env, saying="train runs in one process, and 2 were started")
+    holdfast.fails("explain", *subject, "--out", "maps.npy", env=env, saying="explain runs in one process, and 2 were started")
+
+
+def ip(*arguments):
+    return subprocess.run(["ip", *arguments], capture_output=True, text=True)
+
+
+@pytest.fixture
+def two_nodes():
+    """Two network namespaces with a cable between them: each sees its own loopback and the cable, and nothing else."""
+    names = [f"hf{os.getpid()}{side}" for side in "ab"]
+    if shutil.which("ip") is None or ip("netns", "add", names[0]).returncode:
+        pytest.skip("network namespaces need root and the program ip")
+    try:
+        ip("netns", "add", names[1])
+        made = [ip("link", "add", names[0], "netns", names[0], "type", "veth", "peer", "name", names[1], "netns", names[1])]
+        for number, name in enumerate(names, 1):
+            made.append(ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", name))
+            made += [ip("-n", name, "link", "set", link, "up") for link in [name, "lo"]]
+        if any(done.returncode for done in made):
+            pytest.skip(f"no virtual network: {made[0].stderr}")
+        yield names
+    finally:
+        for name in names:
+            ip("netns", "del", name)
+
+
+@pytest.mark.parametrize("command", ["audit", "train"])
+def test_two_machines_that_share_a_folder(holdfast, subject, tmp_path, two_nodes, command):
+    """Ranks meet and add up over the network between them, not over the loopback that each machine has for itself."""
+    (tmp_path / "train.toml").write_text(TRAINING)
+    arguments = ["audit", *subject, *STUDY] if command == "audit" else ["train", "train.toml", "--threads", "1"]
+    meeting = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "10.77.0.1", "--master-port", str(free_port())]
+    nodes = [
+        subprocess.Popen(
+            ["ip", "netns", "exec", name, *TORCHRUN, *meeting, "--node-rank", str(number), BINARY, *arguments, "--out", "two"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for number, name in enumerate(two_nodes)
+    ]
+    said = [node.communicate(timeout=120)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], said
+    holdfast(*arguments, "--out", "one")
+    if command == "audit":
+        assert files(tmp_path / "two") == files(tmp_path / "one")
+        return
+    for a, b in zip(history(tmp_path / "two"), history(tmp_path / "one"), strict=True):
+        np.testing.assert_allclose(numbers(a), numbers(b), rtol=1e-4, atol=1e-6)
+
+
+def test_a_full_disk_ends_all_ranks_with_one_sentence(holdfast, tmp_path):
+    """Rank 0 writes; the others wait for it in the middle of a sum."""
+    (tmp_path / "train.toml").write_text(TRAINING)
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20k", "tmpfs", str(folder)], capture_output=True).returncode:
+        pytest.skip("a disk of its own needs root")
+    try:
+        _, said = torchrun(tmp_path, 2, "train", "train.toml", "--threads", "1", "--out", folder / "run", code=1)
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+    lines = [line for line in said.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1 and "No space left" in lines[0], said
+    assert said.count("exitcode  : 3") >= 1 and "Traceback (most" not in said.split("error: ")[0], said
+
+
+TRAINING = """
+[dataset]
+name = "synthetic(samples=300)"
+[model]
+architecture = "mlp(hidden=16)"
+[train]
+recipe = "r2et(top_k=2)"
+epochs = 4
+batch_size = 37
+learning_rate = 1e-2
+"""
+
+
+def history(folder):
+    return [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+
+
+def without_times(records):
+    return [{key: value for key, value in record.items() if key != "seconds"} for record in records]
+
+
+def numbers(record):
+    return [record["loss"], *record["parts"].values(), record["validation"]["loss"]]
+
+
+def test_ranks_train_the_network_that_one_process_trains(holdfast, tmp_path):
+    """180 training samples: the last batch has 32 rows, the others 37, so parts of ranks differ in size."""
+    (tmp_path / "train.toml").write_text(TRAINING)
+    holdfast("train", "train.toml", "--out", "run1")
+    one = history(tmp_path / "run1")
+    for ranks in [2, 4]:
+        out, said = torchrun(tmp_path, ranks, "train", "train.toml", "--threads", "1", "--out", f"run{ranks}")
+        found = history(tmp_path / f"run{ranks}")
+        assert len(found) == len(one) == 4
+        for a, b in zip(found, one, strict=True):
+            np.testing.assert_allclose(numbers(a), numbers(b), rtol=1e-4, atol=1e-6)
+        assert sorted(path.name for path in (tmp_path / f"run{ranks}").iterdir()) == sorted(
+            path.name for path in (tmp_path / "run1").iterdir()
+        )
+        manifest = json.loads((tmp_path / f"run{ranks}" / "manifest.json").read_text())
+        assert manifest["machine"]["hardware"]["ranks"] == ranks
+        assert out.count("test accuracy") == 1 and said.count("use it as") == 1, "one rank prints"
+
+
+def test_a_training_rank_that_is_killed_is_started_again(holdfast, tmp_path):
+    (tmp_path / "train.toml").write_text(TRAINING.replace("epochs = 4", "epochs = 40"))
+    command = ["train", "train.toml", "--threads", "1"]
+    process = started(tmp_path, 2, *command, "--out", "killed", flags=["--max-restarts", "2"])
+    lines = tmp_path / "killed" / "history.jsonl"
+    deadline = time.monotonic() + 60
+    while not lines.exists() or len(lines.read_text().splitlines()) < 5:
+        assert time.monotonic() < deadline and process.poll() is None, "the training ended before a rank could be killed"
+        time.sleep(0.01)
+    before = history(tmp_path / "killed")[:5]
+    os.kill(ranks_below(process.pid)[-1], signal.SIGKILL)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    torchrun(tmp_path, 2, *command, "--out", "whole")
+    killed, whole = history(tmp_path / "killed"), history(tmp_path / "whole")
+    assert killed[:5] == before, "finished epochs are not trained again"
+    assert without_times(killed) == without_times(whole)
+    for name in ["results.json", "model.safetensors"]:
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_batch_whose_samples_are_compared_is_not_shared(tmp_path):
+    (tmp_path / "train.toml").write_text(TRAINING.replace("r2et(top_k=2)", "pair_hinge(top_k=2)"))
+    _, said = torchrun(tmp_path, 2, "train", "train.toml", "--out", "run", code=1)
+    lines = [line for line in said.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1 and "compares the samples of a batch" in lines[0], said

@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include "holdfast/core/torch.h"
+
 #include "support/errors.h"
 
 namespace holdfast {
@@ -108,6 +110,36 @@ TEST(Communicator, RanksThatDifferAreNamed) {
                  "AVX2 on rank 0, AVX512 on rank 2; set it");
     ranks.add("done", 1);
     ranks.wait_for("done", 3);
+  });
+}
+
+#ifdef HOLDFAST_GLOO
+TEST(Communicator, TensorsAreAddedUpOverAllRanks) {
+  as_ranks(3, [&](Communicator& ranks) {
+    const std::unique_ptr<RankSum> sums = ranks.sums(at::kCPU);
+    EXPECT_EQ(sums->size(), 3);
+    EXPECT_EQ(sums->rank(), ranks.rank());
+    for (int step = 0; step < 5; ++step) {
+      at::Tensor numbers = at::full({1000}, ranks.rank() + step, at::kFloat);
+      sums->add_up(numbers);
+      EXPECT_TRUE(at::equal(numbers, at::full({1000}, 3 + 3 * step, at::kFloat)));
+    }
+  });
+}
+#endif
+
+TEST(Cuda, ANumberOnAGpuIsAddedUpThere) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  as_ranks(1, [&](Communicator& ranks) {
+    std::unique_ptr<RankSum> sums;
+    try {
+      sums = ranks.sums(at::Device(at::kCUDA, 0));
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.what();
+    }
+    at::Tensor numbers = at::arange(5, at::TensorOptions().device(at::kCUDA).dtype(at::kFloat));
+    sums->add_up(numbers);
+    EXPECT_TRUE(at::equal(numbers.cpu(), at::arange(5, at::kFloat)));
   });
 }
 

@@ -89,6 +89,26 @@ TEST(RankPlace, RefusesWhatDoesNotFitTogether) {
   EXPECT_ERROR(place_in({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), kUsage, "MASTER_ADDR is not set");
 }
 
+TEST(GpuOf, ReadsTheDevice) {
+  EXPECT_EQ(gpu_of("cuda", {}, 4), 0);
+  EXPECT_EQ(gpu_of("cuda:3", {}, 4), 3);
+  EXPECT_ERROR(gpu_of("cuda:4", {}, 4), kUsage, "there are 4 GPUs, cuda:0 to cuda:3");
+  for (const char* wrong : {"cuda:", "cuda:-1", "cuda:1x", "cuda: 1"}) EXPECT_ERROR(gpu_of(wrong, {}, 4), kUsage, "there are 4 GPUs");
+  for (const char* wrong : {"", "gpu", "cuda1", "cud"}) EXPECT_ERROR(gpu_of(wrong, {}, 4), kUsage, "must be cpu, cuda or cuda:N");
+  EXPECT_ERROR(gpu_of("cuda", {}, 0), kUsage, "no CUDA device");
+}
+
+TEST(GpuOf, RanksOfAMachineTakeOneEach) {
+  const auto of = [](int local_rank, int gpus) { return gpu_of("cuda", {.local_rank = local_rank, .local_size = 4}, gpus); };
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(of(rank, 4), rank);
+    EXPECT_EQ(of(rank, 8), rank);
+    EXPECT_EQ(of(rank, 2), rank % 2);
+    EXPECT_EQ(of(rank, 1), 0);
+  }
+  EXPECT_EQ(gpu_of("cuda:1", {.local_rank = 3, .local_size = 4}, 2), 1) << "what is named is taken";
+}
+
 TEST(FirstHost, ReadsSlurmsLists) {
   EXPECT_EQ(first_host("one"), "one");
   EXPECT_EQ(first_host("one,two"), "one");

@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
 
+#include "holdfast/core/device_random.h"
 #include "holdfast/core/npy.h"
+#include "holdfast/core/random_words.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 #include "support/errors.h"
@@ -179,6 +181,26 @@ TEST(RandomRows, HaveTheRightMoments) {
 TEST(RandomRows, NoRowsAndSingleNumbers) {
   EXPECT_EQ(random_normal({3}, at::empty({0}, at::kLong), 0, "x").sizes(), (at::IntArrayRef{0, 3}));
   EXPECT_EQ(random_normal({}, at::arange(4), 0, "x").sizes(), (at::IntArrayRef{4}));
+}
+
+// What a GPU does, on the CPU.
+TEST(DeviceRandom, WordsAreThoseOfTheStreams) {
+  const at::Tensor ids = torch::tensor({std::int64_t{0}, std::int64_t{5}, std::int64_t{1} << 40, std::int64_t{-3}});
+  constexpr std::int64_t kWords = 70;
+  const at::Tensor found = stream_words(ids, kWords, 11, "test");
+  ASSERT_EQ(found.sizes(), (at::IntArrayRef{4, kWords}));
+  const StreamWords streams(11, "test");
+  std::vector<std::uint32_t> expected(kWords);
+  for (std::int64_t row = 0; row < ids.numel(); ++row) {
+    streams.fill(static_cast<std::uint64_t>(ids[row].item<std::int64_t>()), 0, expected);
+    for (std::int64_t i = 0; i < kWords; ++i) EXPECT_EQ(found[row][i].item<std::int64_t>(), expected[static_cast<std::size_t>(i)]);
+  }
+}
+
+TEST(DeviceRandom, NumbersAreThoseOfTheRows) {
+  const at::Tensor ids = at::arange(50), words = stream_words(ids, 300, 3, "test");
+  EXPECT_TRUE(at::equal(uniform_from(words).to(at::kFloat), random_uniform({300}, ids, 3, "test")));
+  EXPECT_LT((normal_from(words) - random_normal({300}, ids, 3, "test")).abs().max().item<double>(), 1e-6);
 }
 
 TEST(AllFinite, SeesTheLastElement) {

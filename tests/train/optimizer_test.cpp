@@ -64,6 +64,18 @@ TEST(Optimizer, SgdTakesTorchsSteps) {
               torchs<torch::optim::SGD>(torch::optim::SGDOptions(0.01).momentum(0.9).nesterov(true), 25));
 }
 
+// What a GPU does, compared with what the processor does.
+TEST(Optimizer, MovingAllParametersTogetherIsTheSame) {
+  for (const char* call : {"adam", "sgd", "sgd(momentum=0)", "sgd(nesterov=true)"}) {
+    const std::vector<at::Tensor> expected = ours(call, 0.1, 25), p = start_values();
+    const auto optimizer = optimizers().make(call);
+    optimizer->start(named(p), 0.1);
+    optimizer->move_together(true);
+    for (int i = 0; i < 25; ++i) optimizer->step(gradients_at(p), i < 10 ? 0.01 : 0.003);
+    expect_same(expected, p);
+  }
+}
+
 TEST(Optimizer, GoesOnFromItsStateAsIfItHadNotStopped) {
   for (const char* call : {"adam", "sgd"}) {
     const std::vector<at::Tensor> whole = ours(call, 0.01, 9), part = ours(call, 0.01, 0);

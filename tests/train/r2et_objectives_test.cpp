@@ -54,6 +54,26 @@ TEST(R2et, TermsAreThoseOfPlainLoops) {
   }
 }
 
+// The pass of the cross-entropy moves the running statistics. A difference of gradients from before and after it would say how far.
+TEST(R2et, CurvatureIsOfOneFunctionAlsoWithBatchNormalisation) {
+  const auto curvature = [](const std::string& call) {
+    ObjectiveCase subject({.activation = "softplus"});
+    Network network;
+    network.add("input", op::Input{});
+    const at::Tensor ones = at::ones({ObjectiveCase::kFeatures}, at::kDouble);
+    network.add("norm", op::BatchNorm{.weight = ones, .bias = 0 * ones, .mean = 0.5 * ones, .variance = 3 * ones});
+    for (std::size_t i = 1; i < subject.network.nodes().size(); ++i) {
+      const Node& node = subject.network.nodes()[i];
+      network.add(node.name, node.operation);
+    }
+    subject.network = network;
+    return subject.term(call, "curvature");
+  };
+  const at::Tensor exact = curvature("r2et(top_k=3,form=hvp)");
+  for (const char* call : {"r2et(top_k=3,kappa=1e-5)", "est_h(kappa=1e-5)"})
+    EXPECT_TRUE(at::allclose(curvature(call), exact, 1e-3)) << call << "\n" << curvature(call) << "\n" << exact;
+}
+
 // target=ce: the gradient of -log p_y is -(grad p_y) / p_y.
 TEST(R2et, ExplainsTheLabelsCrossEntropyWhenAsked) {
   ObjectiveCase subject({.activation = "softplus", .classes = 3});

@@ -16,6 +16,11 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/rank_place.h"
+#include "holdfast/core/rank_sum.h"
+
+namespace c10 {
+struct Device;
+}
 
 namespace holdfast {
 
@@ -57,6 +62,10 @@ class Communicator {
 
   // Throws kUsage on every rank unless `fact` is the same text on all of them. The message names `what` and two ranks that differ.
   void agree_on(const std::string& what, const std::string& fact, const std::string& advice);
+
+  // Sums of tensors over all ranks: by Gloo on the CPU; by NCCL on GPUs of their own, where the program was built with it, else
+  // through the CPU. Every rank calls this in the same order. Throws kUsage where the program was built without Gloo.
+  std::unique_ptr<RankSum> sums(const c10::Device& device);
 
   // Throws OtherRankFailed when a rank has failed: for loops that wait for its files.
   void throw_if_another_failed();

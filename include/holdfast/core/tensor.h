@@ -27,9 +27,12 @@ at::Tensor read_inputs(const std::string& path, const ReadOptions& options = {})
 at::Tensor read_labels(const std::string& path, std::int64_t samples, std::int64_t classes = 0);
 void write_tensor(const std::string& path, const at::Tensor& tensor);  // npy, atomic
 
-// Row b is drawn from stream (seed, purpose, ids[b]): it does not depend on the other rows. float32 on the CPU.
-at::Tensor random_normal(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose);
-at::Tensor random_uniform(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose);
+// Row b is drawn from stream (seed, purpose, ids[b]): it does not depend on the other rows. float32. A GPU fills its
+// tensors itself (device_random.h), without a wait: uniform numbers are the same there, normal ones to 1e-6.
+at::Tensor random_normal(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose,
+                         at::Device device = at::kCPU);
+at::Tensor random_uniform(at::IntArrayRef sample_shape, const at::Tensor& ids, std::uint64_t seed, std::string_view purpose,
+                          at::Device device = at::kCPU);
 
 // Whether every element is finite.
 bool all_finite(const at::Tensor& tensor);

@@ -16,6 +16,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "holdfast/core/rank_sum.h"
 #include "holdfast/core/stages.h"
 
 namespace holdfast::model {
@@ -169,6 +170,12 @@ struct Parameter {
   bool trainable = true;  // false: running statistics, preprocessing
 };
 
+// What a rank has of a batch that several ranks train on together.
+struct BatchShare {
+  RankSum* ranks = nullptr;
+  RankRows rows = {};  // in the whole batch
+};
+
 class Network {
  public:
   // Appends a node and returns its position. Without `inputs` it reads the node before it.
@@ -184,8 +191,9 @@ class Network {
   RunResult run(const at::Tensor& x, const Rule& rule = {}) const;
   at::Tensor logits(const at::Tensor& x) const { return run(x).logits; }
 
-  // Training: batch statistics (running ones are updated), dropout keyed by `seed`. Not thread-safe.
-  at::Tensor run_training(const at::Tensor& x, std::uint64_t seed);
+  // Training: batch statistics (running ones are updated), dropout keyed by `seed`. Not thread-safe. With a share of a batch the
+  // statistics are those of the whole batch, and the result can be differentiated once.
+  at::Tensor run_training(const at::Tensor& x, std::uint64_t seed, const BatchShare* share = nullptr);
 
   // Tensors share storage with the network: an optimiser that writes to them trains it.
   std::vector<Parameter> parameters() const;

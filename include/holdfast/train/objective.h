@@ -47,8 +47,9 @@ class Trainee {
   virtual const Network* network() const { return nullptr; }
 };
 
-// Makes the trainee of a network, which must outlive it.
-std::unique_ptr<Trainee> make_trainee(Network& network);
+// Makes the trainee of a network, which must outlive it. `share`: what this rank has of each batch, where several train together;
+// read at every pass.
+std::unique_ptr<Trainee> make_trainee(Network& network, const BatchShare* share = nullptr);
 
 struct Term {
   std::string name;   // as in history.jsonl: "ce", "gap", "curvature"
@@ -70,6 +71,9 @@ class Objective {
   virtual void check_samples(const Schema&) const {}
   // Throws kUsage, before any training, when the objective cannot train this network or on these samples.
   virtual void check(const Network&, const Schema& schema) const { check_samples(schema); }
+
+  // Whether a sample's values depend on the other samples of its batch. Then ranks cannot each take a part of it.
+  virtual bool compares_samples() const { return false; }
 
   // Objectives whose optimum is known without steps say so, and put it into the network's weights, in place: then a training is
   // one epoch that consists of it.

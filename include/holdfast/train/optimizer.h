@@ -26,11 +26,17 @@ class Optimizer {
   void start(const std::vector<Parameter>& parameters, double weight_decay);
   // The tensors it moves, in order.
   std::vector<at::Tensor> parameters() const;
+  // The gradients of a scalar, one for each of parameters(); zeros where it does not depend on one.
+  std::vector<at::Tensor> gradients_of(const at::Tensor& loss) const;
   // One step against `gradients`, one for each of parameters().
   void step(std::span<const at::Tensor> gradients, double learning_rate);
 
-  // Makes one step against the gradients of a scalar; parameters that it does not depend on have none.
+  // Makes one step against the gradients of a scalar.
   void minimise(const at::Tensor& loss, double learning_rate);
+
+  // Moves all parameters with a few operations on lists of tensors instead of a few for each: on a GPU, where every operation has to
+  // be asked for, and whoever wants to compare. The same arithmetic.
+  void move_together(bool on) { together_ = on; }
 
   std::int64_t steps() const { return steps_; }
   // "<slot>.<parameter>" for every slot and parameter; shares storage.
@@ -42,6 +48,10 @@ class Optimizer {
   // Moves one parameter; `state` has a tensor for each slot. steps() counts this step too.
   virtual void update(at::Tensor& parameter, const at::Tensor& gradient, std::span<at::Tensor> state,
                       double learning_rate) const = 0;
+  // Moves all of them; `state` has the list of all parameters' tensors for each slot.
+  using Tensors = std::vector<at::Tensor>;
+  virtual void update_together(const Tensors& parameters, Tensors gradients, std::span<const Tensors> state,
+                               double learning_rate) const = 0;
 
  private:
   struct Entry {
@@ -53,6 +63,7 @@ class Optimizer {
   std::vector<Entry> entries_;
   double weight_decay_ = 0;
   std::int64_t steps_ = 0;
+  bool together_ = false;
 };
 
 const Registry<Optimizer>& optimizers();

@@ -20,6 +20,7 @@
 //     learning_rate = 1e-3
 //     weight_decay = 0.0
 //     schedule = "constant"                      # cosine(warmup=1), step(at=30x60)
+//     precision = "float32"                      # of the steps on a GPU; or tf32
 //
 //     [early_stopping]
 //     metric = "loss"                            # auc | accuracy | loss, of the validation samples

@@ -5,6 +5,9 @@
 // predictions of the validation and test samples, tile by tile, which are the same bytes for any number too.
 // Randomness is keyed: weights by the seed, the order of samples by (seed, epoch), a step's own draws (dropout) by (seed, step).
 //
+// Ranks that train together (TrainOptions::ranks) take a part of each batch and add up their gradients at every step. All of them
+// have the same weights at any time: those of one process with the same batches, up to rounding. Rank 0 alone writes.
+//
 // With a folder, every epoch ends with a checkpoint that holds all there is to know (checkpoint.h). Training again into the same
 // folder continues after it and ends with the same bytes as a training that was never interrupted.
 #pragma once
@@ -20,6 +23,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/json.h"
+#include "holdfast/core/rank_sum.h"
 #include "holdfast/core/stages.h"
 #include "holdfast/data/dataset.h"
 #include "holdfast/measure/prediction.h"
@@ -58,17 +62,19 @@ struct TrainOptions {
   EarlyStopping early_stopping = {};
   Retrain retrain = {};
   std::vector<std::int64_t> snapshots = {};  // optimiser steps, ascending, after each of which the network is kept as it is
+  std::string precision = "float32";         // of the steps on a GPU: float32 | tf32
   std::uint64_t seed = 0;
   at::Device device = at::kCPU;
   int threads = 0;          // for predictions; 0: one for each core
   std::string folder = {};  // for checkpoint.safetensors and history.jsonl; empty: nothing is written
   bool show_progress = true;
+  RankSum* ranks = nullptr;  // of the processes that train this network together
 };
 
 // The options with the recipe's and the dataset's parts put in, every call in canonical form and every value checked. Throws
 // kUsage naming the option. Resolving twice changes nothing.
 TrainOptions resolved(const Dataset& dataset, TrainOptions options);
-// What decides the weights: everything but device, threads, folder and progress.
+// What decides the weights: everything but device, threads, folder, progress and ranks.
 Json to_json(const TrainOptions& options);
 
 struct EpochRecord {

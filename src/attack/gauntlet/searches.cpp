@@ -34,7 +34,8 @@ at::Tensor random_moves(const AttackState& state, const Ledger::Owners& owners, 
   std::vector<at::Tensor> moves;
   const std::int64_t running = ids.size(0) / children;
   for (std::int64_t child = 0; child < children; ++child)
-    moves.push_back(random_normal(shape, ids.slice(0, child * running, (child + 1) * running), seed(child), "move"));
+    moves.push_back(random_normal(shape, ids.slice(0, child * running, (child + 1) * running), seed(child), "move",
+                                  state.task.samples.inputs.device()));
   at::Tensor all = at::cat(moves);
   if (state.task.threat.norm == Norm::kL1) all = all * all.abs();
   return deviation * all.to(state.task.samples.inputs.options());
@@ -198,29 +199,35 @@ class Square final : public Component {
                              std::int64_t number) {
     const Layout& layout = state.task.samples.layout();
     const at::Tensor clean = AttackState::rows_of(state.task.samples.inputs, owners);
-    const at::Tensor points = from.clone();
     const at::Tensor ids = AttackState::rows_of(state.task.samples.ids, owners).cpu();
     const double share = (state.blind ? kSearched : kPolished) * std::pow(1 - way, 2) + kLeast;  // of the image's area
     const auto size = std::max<std::int64_t>(1, std::llround(std::sqrt(share * static_cast<double>(layout.side_features()))));
-    const at::Tensor grid = points.view({-1, layout.sides, layout.channels + layout.context, layout.height, layout.width});
-    const at::Tensor origin = clean.reshape(grid.sizes());
-    for (std::int64_t row = 0; row < points.size(0); ++row) {
+    const std::int64_t h = std::min(size, layout.height), w = std::min(size, layout.width);
+    const auto rows = from.size(0);
+    std::vector<std::int64_t> corners;  // y, then x, of each row's square
+    std::vector<double> moves;          // of each row's sides and channels; 0 for channels of context
+    for (std::int64_t row = 0; row < rows; ++row) {
       RandomStream stream(derived_seed(state.seed(), "gauntlet.square", static_cast<std::uint64_t>(number)), "square",
                           static_cast<std::uint64_t>(ids[row].item<std::int64_t>()));
-      const std::int64_t h = std::min(size, layout.height), w = std::min(size, layout.width);
-      const auto y = static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(layout.height - h + 1)));
-      const auto x = static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(layout.width - w + 1)));
+      corners.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(layout.height - h + 1))));
+      corners.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(layout.width - w + 1))));
       for (std::int64_t side = 0; side < layout.sides; ++side) {
-        for (std::int64_t channel = 0; channel < layout.channels; ++channel) {
-          const double move = stream.bits() % 2 == 0 ? state.task.threat.epsilon : -state.task.threat.epsilon;
-          const auto window = [&](const at::Tensor& image) {
-            return image[row][side][channel].slice(0, y, y + h).slice(1, x, x + w);
-          };
-          window(grid).copy_(window(origin) + move);
-        }
+        for (std::int64_t channel = 0; channel < layout.channels; ++channel)
+          moves.push_back(stream.bits() % 2 == 0 ? state.task.threat.epsilon : -state.task.threat.epsilon);
+        moves.insert(moves.end(), static_cast<std::size_t>(layout.context), 0.0);
       }
     }
-    return state.task.threat.project(points, clean);
+    // All rows together: on a GPU each square by itself would be as many requests as there are rows.
+    const at::Tensor corner = at::tensor(at::ArrayRef<std::int64_t>(corners), at::kLong).to(from.device()).view({rows, 2, 1, 1});
+    const at::Tensor y = corner.select(1, 0).unsqueeze(1), x = corner.select(1, 1).unsqueeze(1);  // [rows, 1, 1, 1]
+    const at::Tensor down = at::arange(layout.height, y.options()).view({-1, 1}), across = at::arange(layout.width, y.options());
+    const at::Tensor inside = ((down >= y) & (down < y + h) & (across >= x) & (across < x + w)).unsqueeze(1);
+    const at::Tensor move = at::tensor(at::ArrayRef<double>(moves), at::kDouble)
+                                .to(from.options())
+                                .view({rows, layout.sides, layout.channels + layout.context, 1, 1});
+    const at::Tensor grid = from.reshape({rows, layout.sides, layout.channels + layout.context, layout.height, layout.width});
+    const at::Tensor moved = at::where(inside & (move != 0), clean.reshape(grid.sizes()) + move, grid);
+    return state.task.threat.project(moved.view(from.sizes()), clean);
   }
 };
 

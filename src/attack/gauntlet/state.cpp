@@ -187,7 +187,7 @@ at::Tensor AttackState::uniform(const Ledger::Owners& owners, const char* purpos
   std::vector<at::Tensor> parts;
   for (std::int64_t begin = 0; begin < ids.size(0); begin += running) {
     const std::uint64_t seed = derived_seed(seed_, purpose, static_cast<std::uint64_t>(walk * 1000 + begin / running));
-    parts.push_back(random_uniform({features}, ids.slice(0, begin, begin + running), seed, purpose));
+    parts.push_back(random_uniform({features}, ids.slice(0, begin, begin + running), seed, purpose, clean.maps.device()));
   }
   return at::cat(parts).to(clean.maps.options());
 }
@@ -209,7 +209,17 @@ void AttackState::judge(const at::Tensor& points, const Ledger::Owners& owners) 
   point.samples.targets = rows_of(task.samples.targets, owners);
   point.samples.ids = rows_of(task.samples.ids, owners);
   ledger.charge(task.explainer.evaluations(*task.samples.schema), owners);
-  ledger.record(point.samples.inputs, task.explainer.attribute(point), owners);
+  const Explanation there = task.explainer.attribute(point);
+  const BatchJudge* judge = ledger.batch_judge();
+  if (judge == nullptr) {
+    ledger.record(point.samples.inputs, there, owners);
+    return;
+  }
+  // Two numbers a row come from the device, not the maps.
+  const at::Tensor on_device = at::tensor(at::ArrayRef<std::int64_t>(owners), at::kLong).to(task.samples.inputs.device());
+  const at::Tensor read = judge->read(there, on_device).cpu().contiguous();
+  const std::span<const double> numbers(read.const_data_ptr<double>(), static_cast<std::size_t>(read.numel()));
+  ledger.record_judged(point.samples.inputs, {numbers.first(owners.size()), numbers.last(owners.size())}, owners);
 }
 
 std::vector<double> AttackState::harm() const {

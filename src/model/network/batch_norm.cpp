@@ -2,6 +2,7 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast::model {
@@ -74,7 +75,71 @@ bool needs_gradient(const at::Tensor& tensor) {
   return tensor.defined() && tensor.requires_grad();
 }
 
+// How many values a channel has, their mean and their summed squared distances from it, [2 C + 1] in double. None where the rank's
+// rows are not to count.
+at::Tensor moments(const at::Tensor& x, bool counts) {
+  const auto [variance, mean] = at::var_mean(x, all_but_channels(x), /*correction=*/0);
+  const double count = counts ? static_cast<double>(x.numel() / x.size(1)) : 0;
+  return at::cat({mean.to(at::kDouble), variance.to(at::kDouble) * count, at::full({1}, count, mean.options().dtype(at::kDouble))});
+}
+
+// Batch normalisation of a batch that several ranks have a share of each. Every rank hears the moments of all shares, and the way
+// back adds up what each rank knows of the two means in it.
+class SharedNorm : public torch::autograd::Function<SharedNorm> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias, const op::BatchNorm& norm, const BatchShare& share) {
+    const std::int64_t channels = x.size(1);
+    const at::Tensor own = moments(x, share.rows.counts);
+    at::Tensor all = at::zeros({share.ranks->size(), own.numel()}, own.options());
+    all.select(0, share.ranks->rank()).copy_(own);
+    share.ranks->add_up(all);
+    const at::Tensor means = all.slice(1, 0, channels), squares = all.slice(1, channels, 2 * channels), counts = all.slice(1, 2 * channels);
+    const at::Tensor count = counts.sum(), mean = (counts * means).sum(0) / count;
+    const at::Tensor squared = (squares + counts * (means - mean).square()).sum(0);
+    norm.mean.mul_(1 - norm.momentum).add_(mean.to(norm.mean.dtype()), norm.momentum);
+    norm.variance.mul_(1 - norm.momentum).add_((squared / (count - 1)).to(norm.variance.dtype()), norm.momentum);
+
+    const at::Tensor centre = mean.to(x.dtype()), inverse = at::rsqrt(squared / count + norm.epsilon).to(x.dtype());
+    context->save_for_backward({x, weight, centre, inverse, count});
+    context->saved_data["ranks"] = reinterpret_cast<std::int64_t>(share.ranks);
+    context->saved_data["counts"] = share.rows.counts;
+    return (x - per_channel(centre, x)) * per_channel(inverse * weight, x) + per_channel(bias, x);
+  }
+
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* context,
+                                               const torch::autograd::tensor_list& gradients) {
+    HOLDFAST_CHECK(!at::GradMode::is_enabled());  // differentiable once
+    const torch::autograd::tensor_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], &inverse = saved[3];
+    const at::Tensor normalised = (x - per_channel(saved[2], x)) * per_channel(inverse, x);
+    const at::Tensor of_bias = gradients[0].sum(all_but_channels(x)), of_weight = (gradients[0] * normalised).sum(all_but_channels(x));
+    at::Tensor sums = at::stack({of_bias, of_weight}).to(at::kDouble);
+    auto* ranks = reinterpret_cast<RankSum*>(context->saved_data["ranks"].toInt());
+    ranks->add_up(sums);
+    const at::Tensor means = (sums / saved[4]).to(x.dtype());
+    at::Tensor of_x = (gradients[0] - per_channel(means[0], x) - normalised * per_channel(means[1], x)) * per_channel(weight * inverse, x);
+    if (!context->saved_data["counts"].toBool()) of_x = at::zeros_like(of_x);
+    return {of_x, of_weight, of_bias, {}, {}};
+  }
+};
+
 }  // namespace
+
+at::Tensor batch_norm_training(const op::BatchNorm& norm, const at::Tensor& x, const BatchShare* share) {
+  const bool is_shared = share != nullptr && share->ranks->size() > 1;
+  if (!is_shared && x.numel() / x.size(1) < 2) {
+    input_error("a batch of one value a channel has no variance to normalise with; train with batches of at least 2 samples");
+  }
+  if (!is_shared) {
+    return at::batch_norm(x, norm.weight, norm.bias, norm.mean, norm.variance, /*training=*/true, norm.momentum, norm.epsilon,
+                          /*cudnn_enabled=*/true);
+  }
+  const auto of_channels = [&](const at::Tensor& own, double otherwise) {
+    return own.defined() ? own : at::full({x.size(1)}, otherwise, x.options());
+  };
+  return SharedNorm::apply(x, of_channels(norm.weight, 1), of_channels(norm.bias, 0), norm, *share);
+}
 
 at::Tensor batch_norm_evaluation(const op::BatchNorm& norm, const at::Tensor& x) {
   if (!at::GradMode::is_enabled() || !(needs_gradient(x) || needs_gradient(norm.weight) || needs_gradient(norm.bias))) {

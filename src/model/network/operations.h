@@ -35,6 +35,10 @@ at::Tensor adjacency_index(std::int64_t nodes);
 // backward.
 at::Tensor batch_norm_evaluation(const op::BatchNorm& norm, const at::Tensor& x);
 
+// Batch normalisation in training mode. With a share of a batch that several ranks have, its statistics are those of the whole
+// batch. The running ones are updated.
+at::Tensor batch_norm_training(const op::BatchNorm& norm, const at::Tensor& x, const BatchShare* share);
+
 // The maximum over windows of 2 x 2 that do not overlap, which nearly every small network has. Torch's own kernel is a good part
 // of cnn_chen's passes; this one gives the same values and gradients, of any order, in less time.
 // Whether pool_pairs() computes this: 2 x 2, stride 2, nothing else, a contiguous batch of images on the processor.

@@ -36,19 +36,12 @@ class Surrogates {
   std::size_t next_ = 0;
 };
 
-at::Tensor train_batch_norm(const op::BatchNorm& norm, const at::Tensor& x) {
-  if (x.numel() / x.size(1) < 2) {
-    input_error("a batch of one value a channel has no variance to normalise with; train with batches of at least 2 samples");
-  }
-  return at::batch_norm(x, norm.weight, norm.bias, norm.mean, norm.variance, /*training=*/true, norm.momentum, norm.epsilon,
-                        /*cudnn_enabled=*/true);
-}
-
-// Keeps each element with probability 1 - rate and scales what is left, so that the mean stays.
-at::Tensor drop(const op::Dropout& dropout, const at::Tensor& x, std::uint64_t seed, const std::string& node) {
+// Keeps each element with probability 1 - rate and scales what is left, so that the mean stays. `first`: the first row's place in
+// its batch.
+at::Tensor drop(const op::Dropout& dropout, const at::Tensor& x, std::uint64_t seed, const std::string& node, std::int64_t first) {
   if (dropout.rate == 0) return x;
-  const at::Tensor rows = at::arange(x.size(0), at::kLong);
-  const at::Tensor kept = random_uniform(x.sizes().slice(1), rows, seed, "dropout." + node) >= dropout.rate;
+  const at::Tensor rows = at::arange(first, first + x.size(0), at::kLong);
+  const at::Tensor kept = random_uniform(x.sizes().slice(1), rows, seed, "dropout." + node, x.device()) >= dropout.rate;
   return x * kept.to(x.options()).div_(1 - dropout.rate);
 }
 
@@ -89,10 +82,11 @@ RunResult Network::run(const at::Tensor& x, const Rule& rule) const {
   return result;
 }
 
-at::Tensor Network::run_training(const at::Tensor& x, std::uint64_t seed) {
+at::Tensor Network::run_training(const at::Tensor& x, std::uint64_t seed, const BatchShare* share) {
+  const std::int64_t first = share == nullptr ? 0 : share->rows.first;
   return walk(nodes_, last_reader_, x, [&](const Node& node, const Operands& operands) {
-    if (const auto* norm = std::get_if<op::BatchNorm>(&node.operation)) return train_batch_norm(*norm, operands[0]);
-    if (const auto* dropout = std::get_if<op::Dropout>(&node.operation)) return drop(*dropout, operands[0], seed, node.name);
+    if (const auto* norm = std::get_if<op::BatchNorm>(&node.operation)) return batch_norm_training(*norm, operands[0], share);
+    if (const auto* dropout = std::get_if<op::Dropout>(&node.operation)) return drop(*dropout, operands[0], seed, node.name, first);
     return evaluate(node.operation, operands);
   });
 }

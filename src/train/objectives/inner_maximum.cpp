@@ -49,7 +49,8 @@ class AllowedRange {
 };
 
 at::Tensor random_start(const TrainBatch& batch, double epsilon) {
-  const at::Tensor uniform = random_uniform(batch.inputs.sizes().slice(1), batch.sample_ids, batch.seed, "inner maximum");
+  const at::Tensor uniform =
+      random_uniform(batch.inputs.sizes().slice(1), batch.sample_ids, batch.seed, "inner maximum", batch.inputs.device());
   return batch.inputs + (2 * uniform - 1).to(batch.inputs.options()) * epsilon;
 }
 

@@ -85,6 +85,8 @@ class PairHinge final : public Objective {
         rise_(options.real("rise")),
         projection_(options) {}
 
+  bool compares_samples() const override { return true; }
+
   void check(const Network& network, const Schema& schema) const override {
     if (const auto what = MarginChain::what_prevents(network)) usage_error("{}: there are no bounds for {}", name(), *what);
     const std::int64_t features = schema.layout.features();

@@ -155,6 +155,8 @@ class SteadyMap final : public Objective {
                   .power = options.real("power")},
         inner_(InnerMaximum::of(options)) {}
 
+  bool compares_samples() const override { return true; }
+
   void check_samples(const Schema& schema) const override {
     if (settings_.window > 0 && schema.layout.kind != Layout::Kind::kGrid)
       usage_error("{}: window={} needs images; the samples are a {}", name(), settings_.window, schema.layout.describe());
