@@ -25,17 +25,12 @@ import time
 from pathlib import Path
 
 import damage
+import server
 import subjects
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
-
-
-def build_library(folder: Path) -> Path:
-    library = folder / "kill_at.so"
-    source = Path(__file__).with_name("kill_at.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o", library, source, "-ldl"], check=True)
-    return library
+IN_FULL = 40  # one of so many damaged inputs is read by a program that starts and ends by itself
 
 
 class Tried:
@@ -60,10 +55,10 @@ def spread(count: int, wanted: int) -> list[int]:
 class Killer:
     """Kills one command at a call, runs it again and compares."""
 
-    def __init__(self, name: str, base: Path, library: Path) -> None:
-        self.command, self.base, self.library = subjects.COMMANDS[name], base, library
-        with self.fresh() as folder:
-            done = subjects.run(self.command, folder, LD_PRELOAD=str(library), HOLDFAST_KILL_AT="0")
+    def __init__(self, name: str, base: Path, servers: server.Servers) -> None:
+        self.command, self.base, self.servers = subjects.COMMANDS[name], base, servers
+        with self.fresh() as folder:  # a program that starts by itself: the children of servers must write the same bytes
+            done = subjects.run(self.command, folder, LD_PRELOAD=str(servers.library), HOLDFAST_KILL_AT="0")
             assert done.returncode in (0, 1), f"{name}: {done.returncode}\n{done.stderr}"
             self.calls = int(subjects.last_line(done).removeprefix("file calls: "))
             self.code, self.files = done.returncode, subjects.contents(folder / "out")
@@ -81,10 +76,10 @@ class Killer:
     def kill(self, call: int) -> str | None:
         """What was lost, or nothing."""
         with self.fresh() as folder:
-            killed = subjects.run(self.command, folder, LD_PRELOAD=str(self.library), HOLDFAST_KILL_AT=str(call))
+            killed = self.servers.run(self.command, folder, str(call))
             if killed.returncode != -9 and killed.returncode != self.code:
                 return f"call {call}: exit code {killed.returncode}, {subjects.last_line(killed)}"
-            again = subjects.run(self.command, folder)
+            again = self.servers.run(self.command, folder)
             if again.returncode != self.code:
                 return f"call {call}: run again, exit code {again.returncode}: {subjects.last_line(again)}"
             files = subjects.contents(folder / "out")
@@ -95,8 +90,8 @@ class Killer:
             return f"call {call}: left {left}" if left else None
 
 
-def try_kills(base: Path, library: Path, kills: int, pool: concurrent.futures.Executor) -> list[Tried]:
-    killers = dict(zip(subjects.COMMANDS, pool.map(lambda name: Killer(name, base, library), subjects.COMMANDS), strict=True))
+def try_kills(base: Path, servers: server.Servers, kills: int, pool: concurrent.futures.Executor) -> list[Tried]:
+    killers = dict(zip(subjects.COMMANDS, pool.map(lambda name: Killer(name, base, servers), subjects.COMMANDS), strict=True))
     tried, left, waiting = [], kills, len(killers)
     # Commands of few calls are tried at all of them; the others share what is left.
     for name, killer in sorted(killers.items(), key=lambda item: item[1].calls):
@@ -109,14 +104,16 @@ def try_kills(base: Path, library: Path, kills: int, pool: concurrent.futures.Ex
     return tried
 
 
-def try_input(base: Path, case: damage.Case) -> str | None:
+def try_input(base: Path, servers: server.Servers, case: damage.Case) -> str | None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(base, folder, dirs_exist_ok=True)
         (folder / case.file).write_bytes(case.data)
         start = time.monotonic()
         try:
-            done = subjects.run([*case.command, "--memory", "2G"] if case.limited else case.command, folder, HOLDFAST_DATA=name)
+            command = [*case.command, "--memory", "2G"] if case.limited else case.command
+            run = subjects.run if case.number % IN_FULL == 0 else servers.run
+            done = run(command, folder, HOLDFAST_DATA=name)
         except subprocess.TimeoutExpired:
             return f"{case}: did not end"
         seconds, said = time.monotonic() - start, subjects.last_line(done)
@@ -128,10 +125,12 @@ def try_input(base: Path, case: damage.Case) -> str | None:
         return f"{case}: said {said}" if wrong else None
 
 
-def try_inputs(base: Path, count: int, seed: int, pool: concurrent.futures.Executor) -> list[Tried]:
+def try_inputs(
+    base: Path, servers: server.Servers, count: int, seed: int, pool: concurrent.futures.Executor
+) -> list[Tried]:
     rows: dict[str, Tried] = {}
     cases = list(damage.cases(base, count, random.Random(seed)))
-    for case, loss in zip(cases, pool.map(lambda one: try_input(base, one), cases), strict=True):
+    for case, loss in zip(cases, pool.map(lambda one: try_input(base, servers, one), cases), strict=True):
         rows.setdefault(case.kind, Tried("input", case.kind)).add(loss)
     return list(rows.values())
 
@@ -176,11 +175,12 @@ def main() -> int:
         base = Path(name) / "base"
         base.mkdir()
         subjects.prepare(base)
-        tried = []
+        servers, tried = server.Servers(Path(name)), []
         if options.kills:
-            tried += try_kills(base, build_library(Path(name)), options.kills, pool)
+            tried += try_kills(base, servers, options.kills, pool)
         if options.inputs:
-            tried += try_inputs(base, options.inputs, options.seed, pool)
+            tried += try_inputs(base, servers, options.inputs, options.seed, pool)
+        servers.close()
     text = table(tried, time.monotonic() - start)
     print(text)
     print(f"largest process: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024**2:.2f} GiB")

@@ -28,13 +28,18 @@ static int is_last(void) {
   return atomic_fetch_add(&calls, 1) + 1 == kill_at;
 }
 
-__attribute__((constructor)) static void start(void) {
-  const char* at = getenv("HOLDFAST_KILL_AT");
-  if (at != NULL) kill_at = atol(at);
+// From here on calls count; an empty number kills at none.
+void begin_killing_at(const char* call) {
+  kill_at = call == NULL || *call == '\0' ? -1 : atol(call);
+  calls = 0;
   started = 1;
 }
 
-__attribute__((destructor)) static void finish(void) {
+__attribute__((constructor)) static void start(void) {
+  begin_killing_at(getenv("HOLDFAST_KILL_AT"));
+}
+
+__attribute__((destructor)) void say_calls(void) {
   if (kill_at == 0) fprintf(stderr, "file calls: %ld\n", (long)calls);
 }
 

@@ -45,14 +45,21 @@ COMMANDS = {
 }
 
 
+PATIENCE = 600  # seconds
+
+
+def in_full(arguments: list[str]) -> list[str]:
+    return [BINARY, *arguments, "--quiet"] if arguments[0] != "report" else [BINARY, *arguments]
+
+
 def run(arguments: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [BINARY, *arguments, "--quiet"] if arguments[0] != "report" else [BINARY, *arguments],
+        in_full(arguments),
         cwd=folder,
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=600,
+        timeout=PATIENCE,
         env={**os.environ, **environment},
     )
 
