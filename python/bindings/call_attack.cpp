@@ -43,15 +43,19 @@ Json with_seconds(const CellResult& result) {
 
 }  // namespace
 
-Attacked attack(const Question& question, const AttackChoice& choice) {
-  const Trial trial{.explainers = {choice.explainer},
-                    .attacks = {choice.attack},
-                    .metrics = {choice.metric},
-                    .threat = choice.threat,
-                    .select = parse_select(choice.select)};
+Trial trial_of(const AttackChoice& choice) {
   (void)explainers().make(choice.explainer);
   (void)attacks().make(choice.attack);
   (void)metrics().make(choice.metric);
+  return {.explainers = {choice.explainer},
+          .attacks = {choice.attack},
+          .metrics = {choice.metric},
+          .threat = choice.threat,
+          .select = parse_select(choice.select)};
+}
+
+Attacked attack(const Question& question, const AttackChoice& choice) {
+  const Trial trial = trial_of(choice);
   Subject subject = examine(question).subject;
   Samples& samples = subject.samples;
   if (PythonModel* function = python_model(question)) function->look_twice(samples.inputs);

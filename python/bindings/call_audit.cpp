@@ -157,10 +157,10 @@ void audit_config(const std::string& path, const AuditChoice& choice, const std:
 }
 
 Json choose_threat(const Question& question, const std::string& explainer, const std::optional<std::string>& norm,
-                   const std::optional<double>& noise) {
+                   const std::optional<double>& noise, const std::optional<double>& tolerance) {
   const Subject subject = examine(question).subject;
   if (PythonModel* function = python_model(question)) function->look_twice(subject.samples.inputs);
-  SuggestOptions options{.explainer = explainer, .noise = noise, .seed = question.seed};
+  SuggestOptions options{.explainer = explainer, .noise = noise, .tolerance = tolerance, .seed = question.seed};
   options.tiles = tiles_of(question, subject.samples.layout());
   if (norm) options.norm = parse_norm(*norm);
   Json found;

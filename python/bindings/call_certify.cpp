@@ -6,14 +6,7 @@
 namespace holdfast::python {
 
 Json certify(const Question& question, const AttackChoice& choice) {
-  const Trial trial{.explainers = {choice.explainer},
-                    .attacks = {choice.attack},
-                    .metrics = {choice.metric},
-                    .threat = choice.threat,
-                    .select = parse_select(choice.select)};
-  (void)explainers().make(choice.explainer);
-  (void)attacks().make(choice.attack);
-  (void)metrics().make(choice.metric);
+  const Trial trial = trial_of(choice);
   const Subject subject = examine(question).subject;
   if (PythonModel* function = python_model(question)) function->look_twice(subject.samples.inputs);
   Json result;

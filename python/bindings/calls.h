@@ -28,6 +28,9 @@ struct AttackChoice {
   bool random_points = true;  // beside the attack
 };
 
+// The same as one trial. Throws where a method is not known.
+Trial trial_of(const AttackChoice& choice);
+
 struct Attacked {
   at::Tensor perturbed, original_maps, perturbed_maps;  // [B, sample...]; maps in true units
   at::Tensor logits, perturbed_logits;                  // [B, classes]
@@ -92,7 +95,7 @@ void audit_config(const std::string& path, const AuditChoice& choice, const std:
                   const TileOptions& tiles, at::Device device);
 // A Suggestion.
 Json choose_threat(const Question& question, const std::string& explainer, const std::optional<std::string>& norm,
-                   const std::optional<double>& noise);
+                   const std::optional<double>& noise, const std::optional<double>& tolerance);
 // Throws where the folder holds no complete run, or one whose files were changed since.
 void check_run(const std::string& folder);
 

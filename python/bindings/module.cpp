@@ -104,6 +104,7 @@ void bind_model(py::module_& module) {
       },
       py::arg("text"), py::arg("device"), py::arg("output_kind") = "auto", py::arg("output_name") = "", Unlocked());
   module.def("load_packed_model", &load_packed, Unlocked());
+  module.def("chosen_output", &chosen_output);
   module.def(
       "python_model",
       [](py::function function, at::Device device, at::ScalarType dtype, const std::string& name, bool known_apart,

@@ -44,25 +44,6 @@ std::vector<std::pair<std::string, py::object>> parts_of(const py::object& resul
   return parts;
 }
 
-// The tensor that counts: the part that was asked for, else `logits`, else the only tensor, else a tuple's first.
-py::object chosen_output(const py::object& result, const std::string& name) {
-  std::vector<std::string> names;
-  std::vector<py::object> tensors;
-  for (const auto& [own, value] : parts_of(result)) {
-    if (own == (name.empty() ? "logits" : name) && is_tensor(value)) return value;
-    if (!is_tensor(value)) continue;
-    names.push_back(own);
-    tensors.push_back(value);
-  }
-  if (tensors.empty())
-    input_error("the model gave a {}, which holds no tensor; it must give logits, [samples, classes]", type_of(result));
-  if (!name.empty()) input_error("the model gave a {} without '{}'; it has {}", type_of(result), name, fmt::join(names, ", "));
-  const bool ordered = py::isinstance<py::tuple>(result) || py::isinstance<py::list>(result);
-  if (tensors.size() == 1 || ordered) return tensors.front();
-  input_error("the model gave a {} of {}; say which holds its logits: holdfast.as_model(model, output_name='{}')",
-              type_of(result), fmt::join(names, ", "), names.front());
-}
-
 void check_outputs(const at::Tensor& outputs, std::int64_t samples, OutputKind kind) {
   if (const std::string wrong = wrong_outputs(outputs.sizes(), samples, kind); !wrong.empty()) input_error("the model {}", wrong);
   if (!outputs.is_floating_point()) {
@@ -100,6 +81,24 @@ bool ends_at_an_error(const at::Tensor& gradient) {
 }
 
 }  // namespace
+
+py::object chosen_output(const py::object& result, const std::string& name) {
+  std::vector<std::string> names;
+  std::vector<py::object> tensors;
+  for (const auto& [own, value] : parts_of(result)) {
+    if (own == (name.empty() ? "logits" : name) && is_tensor(value)) return value;
+    if (!is_tensor(value)) continue;
+    names.push_back(own);
+    tensors.push_back(value);
+  }
+  if (tensors.empty())
+    input_error("the model gave a {}, which holds no tensor; it must give logits, [samples, classes]", type_of(result));
+  if (!name.empty()) input_error("the model gave a {} without '{}'; it has {}", type_of(result), name, fmt::join(names, ", "));
+  const bool ordered = py::isinstance<py::tuple>(result) || py::isinstance<py::list>(result);
+  if (tensors.size() == 1 || ordered) return tensors.front();
+  input_error("the model gave a {} of {}; say which holds its logits: holdfast.as_model(model, output_name='{}')",
+              type_of(result), fmt::join(names, ", "), names.front());
+}
 
 PythonModel::PythonModel(py::function function, at::Device device, at::ScalarType dtype, bool known_apart, bool recurrent,
                          ModelOptions options)

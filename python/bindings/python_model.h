@@ -15,6 +15,10 @@
 
 namespace holdfast::python {
 
+// The tensor that counts in what a model gave: the part that was asked for, else `logits`, else the only tensor, else a tuple's
+// first.
+py::object chosen_output(const py::object& result, const std::string& name);
+
 class PythonModel final : public Model {
  public:
   // `dtype`: what the function computes in; `known_apart`: as Capabilities; `recurrent`: it has layers that cuDNN would run,

@@ -12,6 +12,8 @@ Inputs and maps are torch tensors or NumPy arrays; results come back as what was
 command line, and so are their names and options: :func:`list` and :func:`describe` show them.
 """
 
+import typing as _typing
+
 import torch as _torch  # its libraries must be loaded before ours
 
 from ._built_for import TORCH as _TORCH
@@ -41,6 +43,18 @@ from ._run import Run, Worst, compare, load_run
 from ._schema import Schema
 from ._session import HoldfastWarning
 from ._train import train
+
+if _typing.TYPE_CHECKING:
+    from . import testing as testing
+
+
+def __getattr__(name: str) -> _typing.Any:
+    if name == "testing":  # read when it is asked for: most programs test nothing
+        import importlib
+
+        return importlib.import_module(".testing", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 explainers = Methods("explainers")
 attacks = Methods("attacks")

@@ -167,6 +167,14 @@ def native_threat(threat: Threat | Mapping[str, Any]) -> _core.Threat:
     return native
 
 
+def attack_choice(attack: Any, explainer: str, metric: Any, threat: Threat | Mapping[str, Any]) -> _core.AttackChoice:
+    """One explainer, attack and metric under one threat; the explainer as the engine calls it."""
+    choice = _core.AttackChoice()
+    choice.attack, choice.metric = call_text(attack, "attacks", "attack"), call_text(metric, "metrics", "metric")
+    choice.explainer, choice.threat = explainer, native_threat(threat)
+    return choice
+
+
 def _bounds(box: Any) -> tuple[float, float] | None:
     if box is None:
         return None
@@ -225,14 +233,11 @@ def attack(
         tile: Samples computed at once; 0: chosen by the size of a sample.
     """
     form = input_form(model, inputs, schema)
-    choice = _core.AttackChoice()
-    choice.attack, choice.metric = call_text(attack, "attacks", "attack"), call_text(metric, "metrics", "metric")
-    choice.threat = native_threat(threat)
-    if len(choice.threat.epsilon) != 1:
-        raise Error(f"epsilon: {choice.threat.epsilon} are several; holdfast.audit takes them, attack takes one")
-    choice.select, choice.trace, choice.random_points = word(select, "select"), bool(trace), bool(random_points)
     with prepared(model, form) as native, explainer_calls(explainer) as calls:
-        choice.explainer = calls[0]
+        choice = attack_choice(attack, calls[0], metric, threat)
+        if len(choice.threat.epsilon) != 1:
+            raise Error(f"epsilon: {choice.threat.epsilon} are several; holdfast.audit takes them, attack takes one")
+        choice.select, choice.trace, choice.random_points = word(select, "select"), bool(trace), bool(random_points)
         question = make_question(
             native,
             form,

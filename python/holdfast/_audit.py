@@ -100,7 +100,8 @@ def audit(
     form = input_form(next(iter(named.values())), inputs, schema)
     if form.function is not None and len(named) > 1:
         raise Error(
-            "models: an audit of token ids or several inputs takes one model at a time, since each packs them its own way"
+            "models: an audit of token ids or several inputs takes one model at a time, since each packs them its own way; "
+            "audit each, and holdfast.compare(run_a, run_b) has the differences"
         )
     choice = _core.AuditChoice()
     trial = _core.Trial()

@@ -10,8 +10,8 @@ import torch
 
 from . import _core
 from ._arrays import Array
-from ._attack import Threat, native_threat
-from ._extend import call_text
+from ._attack import Threat, attack_choice
+from ._foreign import explainer_calls
 from ._model import AnyModel, input_form, prepared
 from ._question import make_question
 from ._schema import AnySchema
@@ -74,12 +74,8 @@ def certify(
         targets, schema, baseline, background, seed, threads, tile: As for ``attack``.
     """
     form = input_form(model, inputs, schema)
-    choice = _core.AttackChoice()
-    choice.attack = call_text(attack, "attacks", "attack")
-    choice.explainer = call_text(explainer, "explainers", "explainer")
-    choice.metric = call_text(metric, "metrics", "metric")
-    choice.threat = native_threat(threat)
-    with prepared(model, form) as native:
+    with prepared(model, form) as native, explainer_calls(explainer) as calls:
+        choice = attack_choice(attack, calls[0], metric, threat)
         question = make_question(
             native,
             form,

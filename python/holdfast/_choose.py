@@ -43,6 +43,7 @@ def choose_threat(
     explainer: Any = "saliency",
     norm: Literal["l2", "linf", "l1"] | None = None,
     noise: float | None = None,
+    tolerance: float | None = None,
     schema: AnySchema | None = None,
     background: Any = None,
     seed: int = 0,
@@ -63,6 +64,8 @@ def choose_threat(
         explainer: Whose explanations are asked about.
         norm: l2, linf or l1; None: linf for images, l2 for all else.
         noise: Standard deviation of measuring a feature again, in the units of the inputs.
+        tolerance: How far the predicted class's probability, or the value of a regression, may move and count as the same. When
+            left out, a tenth of the standard deviation is proposed for a value.
         schema: What is known about the features.
         background: Rows of the data, to compare distances with.
         seed: Of every random number.
@@ -70,6 +73,7 @@ def choose_threat(
     """
     asked = None if norm is None else word(norm, "norm")
     spread = None if noise is None else real(noise, "noise")
+    same = None if tolerance is None else real(tolerance, "tolerance")
     form = input_form(model, inputs, schema)
     with prepared(model, form) as native, explainer_calls(explainer) as calls, listening() as warned:
         question = make_question(
@@ -82,12 +86,18 @@ def choose_threat(
             threads=threads,
             tile=0,
         )
-        found = _core.choose_threat(question, calls[0], asked, spread)
+        found = _core.choose_threat(question, calls[0], asked, spread, same)
     warn(warned)
     threat = found.pop("threat")
     box = threat.get("box")
     return Suggestion(
-        threat=Threat(threat["norm"], found_epsilons(threat), box=tuple(box) if box else None, valid=threat.get("valid", False)),
+        threat=Threat(
+            threat["norm"],
+            found_epsilons(threat),
+            box=tuple(box) if box else None,
+            valid=threat.get("valid", False),
+            tolerance=threat.get("tolerance"),
+        ),
         k=found.pop("k"),
         metric=found.pop("metric"),
         gates=found.pop("gates"),

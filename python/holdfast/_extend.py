@@ -114,7 +114,6 @@ def explainer(
 
     >>> @holdfast.explainer(differentiable=True)
     ... def plain_gradient(model, x, target):
-    ...     x = x if x.requires_grad else x.requires_grad_()
     ...     score = model(x).gather(1, target[:, None]).sum()
     ...     return torch.autograd.grad(score, x, create_graph=True)[0]
     >>> holdfast.explain(model, inputs, plain_gradient).shape
@@ -127,8 +126,8 @@ def explainer(
     Args:
         function: The explainer, or the object of another library. Parameters after the three are its options.
         name: Its name in calls; the function's when left out.
-        differentiable: Whether the maps keep their graph back to x: then attacks follow their gradient. Without it only the
-            attacks that need no gradient are run.
+        differentiable: Whether the maps keep their graph back to x, which then requires gradients: attacks follow theirs. Without
+            it only the attacks that need no gradient are run.
         evaluations: Passes through the model that one explanation costs.
         limits: Smallest and largest value of options, by name; None: no limit.
         citation: Whom to cite.
@@ -143,15 +142,17 @@ def explainer(
     own = _Own("explainers", function, 3, name, limits, citation)
 
     def call(model: Any, inputs: torch.Tensor, targets: torch.Tensor, seed: int, **options: Any) -> torch.Tensor:
+        asked = inputs.requires_grad or not differentiable
+        x = inputs if asked else inputs.detach().requires_grad_()
         # What draws from torch's generator draws the same again for the same samples, and leaves no trace.
         with torch.random.fork_rng(devices=[inputs.device] if inputs.is_cuda else []):
             torch.manual_seed(seed % 2**63)
-            maps = function(model, inputs, targets, **options)
+            maps = function(model, x, targets, **options)
         if not isinstance(maps, torch.Tensor):
             maps = torch.as_tensor(np.asarray(maps))
         if maps.shape != inputs.shape:
             raise Error(f"{own.name}: it gave maps of shape {list(maps.shape)}; the inputs have {list(inputs.shape)}")
-        return maps.to(inputs)
+        return (maps if asked else maps.detach()).to(inputs)
 
     return own.register(call, {"differentiable": bool(differentiable), "evaluations": max(1, int(evaluations))})
 
@@ -342,7 +343,10 @@ def _options(name: str, function: Any, given: int, limits: dict[str, Any]) -> li
             raise Error(f"{name}: options are named, with a default; *{parameter.name} is not")
         value, hint = parameter.default, hints.get(parameter.name)
         if value is parameter.empty:
-            raise Error(f"{name}: option {parameter.name} has no default; write {parameter.name}: int = 8")
+            raise Error(
+                f"{name}: the engine gives it {given} {'argument' if given == 1 else 'arguments'}, and option {parameter.name} "
+                f"has no default; write {parameter.name}: int = 8"
+            )
         if hint is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if not isinstance(value, (bool, int, float, str)):

@@ -99,7 +99,8 @@ class Encoding:
             part = rows[:, at : at + column.width]
             at += column.width
             if column.levels is None:
-                made[column.name] = part[:, 0].astype(np.float64)
+                numbers = part[:, 0].astype(np.float64)
+                made[column.name] = numbers >= 0.5 if pandas.api.types.is_bool_dtype(dtype) else numbers
             else:
                 chosen = [column.levels[i] for i in part.argmax(axis=1)]
                 categorical = isinstance(dtype, pandas.CategoricalDtype)

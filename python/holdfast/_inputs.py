@@ -54,7 +54,7 @@ def packed_form(
     special_tokens: Sequence[int] = (),
 ) -> Form:
     """Several inputs. ``model`` is a module, a function, or what `load_model` read from a file."""
-    named = _named_inputs(inputs)
+    named = named_inputs(inputs)
     if hasattr(model, "_native"):
         form = _FilePacking(model, named, inputs, schema).form()
         if form is None:
@@ -90,7 +90,7 @@ def several_inputs(inputs: Any) -> bool:
     return isinstance(inputs, (Mapping, tuple))
 
 
-def _named_inputs(inputs: Mapping[str, Any] | tuple[Any, ...]) -> dict[str | int, torch.Tensor]:
+def named_inputs(inputs: Mapping[str, Any] | tuple[Any, ...]) -> dict[str | int, torch.Tensor]:
     if isinstance(inputs, Mapping):
         if not inputs:
             raise Error("inputs: the dictionary is empty")
@@ -260,7 +260,8 @@ class _FilePacking:
     ) -> None:
         if model._file is None:
             raise Error(
-                "inputs: several, and token ids, are for a module itself or for a file, not for a copy that load_model made"
+                f"inputs: this copy of {model.name} was made for one array; make it with all inputs, "
+                "load_model(module, example=inputs)"
             )
         self.model, self.named, self.inputs = model, named, inputs
         self.schema, self.fixed = _without_fixed(schema)
@@ -271,18 +272,24 @@ class _FilePacking:
         schema = "" if self.schema is None else json.dumps(_as_dict(self.schema))
         text, device, output_kind, output_name, embedding = self.model._file
         special = list(self.model._special_tokens)
-        packed = _core.load_packed_model(text, device, output_kind, output_name, embedding, given, schema, special)
+        try:
+            packed = _core.load_packed_model(text, device, output_kind, output_name, embedding, given, schema, special)
+        except Error as error:
+            raise Error(str(error).replace(text, self.model.name)) from None  # a copy's file is nobody's business
         if packed is None:
             return None
-        native, array, text, names = packed
-        layout = json.loads(text)["layout"]
+        native, array, known, names = packed
+        if self.model._folder is not None:  # a copy: what was assumed was said when it was made
+            _core.take_warnings()
+            native.rename(self.model.name)
+        layout = json.loads(known)["layout"]
         self.tokens = layout["kind"] == "tokens"
         self.dim = 1 if layout["kind"] == "grid" else -1
         self.width = array.shape[self.dim] - layout["context"] if "context" in layout else array.shape[self.dim]
         ordered = list(self.named) if isinstance(self.inputs, tuple) else names if isinstance(self.inputs, Mapping) else [0]
         self.explained = [name for name in ordered if self.named[name].is_floating_point() and name not in self.fixed]
         give = self.give or as_given(next(iter(self.named.values())))
-        return Form(array, Schema(json.loads(text)), native, self._maps(give), self._points(give), give)
+        return Form(array, Schema(json.loads(known)), native, self._maps(give), self._points(give), give)
 
     def _points(self, give: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], Any]:
         def points(packed: torch.Tensor) -> Any:
@@ -329,7 +336,7 @@ class _Tokens:
             raise Error(
                 f"inputs: token ids must be in 0 to {rows - 1}, the rows of {path}; they go from {ids.min()} to {ids.max()}"
             )
-        known = {int(one) for one in special} | _special_tokens_of(module, self.embedding)
+        known = {int(one) for one in special} | special_tokens_of(module, self.embedding)
         self.ranked = ~torch.isin(ids.cpu(), torch.tensor(sorted(known), dtype=ids.dtype))
         if mask is not None and mask.shape == ids.shape:
             self.ranked &= mask.cpu().bool()
@@ -381,11 +388,11 @@ def _embeddings_of(
 
         return hook
 
-    from ._model import evaluating  # which needs this file
+    from ._model import evaluating, without_fast_path  # which needs this file
 
     hooks = [part.register_forward_pre_hook(watch(path)) for path, part in modules.items()]
     try:
-        with evaluating(module), torch.no_grad():
+        with evaluating(module), without_fast_path(), torch.no_grad():
             if all(isinstance(name, int) for name in first):
                 module(*(first[place] for place in sorted(first)))
             else:
@@ -406,7 +413,7 @@ def _embeddings_of(
     return next(iter(found.values()), None)
 
 
-def _special_tokens_of(module: torch.nn.Module, embedding: torch.nn.Module) -> set[int]:
+def special_tokens_of(module: torch.nn.Module, embedding: torch.nn.Module) -> set[int]:
     """Padding of the embedding, and what a Hugging Face configuration names."""
     config = getattr(module, "config", None)
     names = ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")

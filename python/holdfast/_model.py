@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import os
-import tempfile
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import torch
 
 from . import _core
-from ._arrays import Array, to_tensor
 from ._core import Error
 from ._data import Given, read_inputs
 from ._estimator import estimator_function, is_estimator
 from ._inputs import Form, array_form, packed_form, several_inputs
-from ._pipeline import is_network_pipeline, pipeline_model
+from ._pipeline import PreparedNetwork, is_network_pipeline, pipeline_model
+from ._session import listening, warn
 
 
 class Model:
@@ -37,6 +33,8 @@ class Model:
         # How its file was read, for inputs that are packed; None: it has none.
         self._file: tuple[Any, ...] | None = None
         self._special_tokens: tuple[int, ...] = ()
+        # Of a copied module whose inputs are packed: where its file lies as long as the copy lives.
+        self._folder: Any = None
         #: Of a model that was trained here: quality on the samples that were kept apart, and a record of every epoch.
         self.results: dict[str, Any] | None = None
         self.history: list[dict[str, Any]] | None = None
@@ -87,7 +85,7 @@ class AdaptedModel:
     special_tokens: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<holdfast.AdaptedModel {_name_of(self.model)}>"
+        return f"<holdfast.AdaptedModel {name_of(self.model)}>"
 
 
 AnyModel: TypeAlias = "Model | AdaptedModel | torch.nn.Module | Callable[..., Any]"
@@ -132,7 +130,7 @@ OUTPUT_KINDS = ("auto", "logits", "logit", "probabilities", "probability", "valu
 
 def load_model(
     model: str | os.PathLike[str] | torch.nn.Module,
-    example: Array | None = None,
+    example: Any = None,
     *,
     device: str | torch.device | None = None,
     output_kind: str = "auto",
@@ -156,18 +154,24 @@ def load_model(
     Args:
         model: A ``torch.export`` (``.pt2``), TorchScript or ONNX file, ``ARCHITECTURE:weights.safetensors``,
             ``ARCHITECTURE:pretrained``, or a module.
-        example: A batch of samples; for modules only.
+        example: For modules only: a batch of inputs in any form that :func:`explain` takes, also token ids, a tuple or a
+            dictionary.
         device: Where it computes; the CPU, or where the module is.
         output_kind: What it gives, as in :func:`as_model`. A softmax or sigmoid at its end is found and cut.
         output_name: Which output counts, of a model with several.
-        embedding: The embedding of a file that token ids go to; found when left out.
+        embedding: The embedding that token ids go to; found when left out.
         special_tokens: Ids that are never ranked, beside the embedding's padding.
     """
     reading: dict[str, Any] = {"output_kind": output_kind, "output_name": output_name}
     if isinstance(model, torch.nn.Module):
         if example is None:
             raise Error("load_model: a module is exported; give a batch of samples, example=inputs")
-        return _copied(as_model(model, **reading), to_tensor(example, "example"), device)
+        from ._copied import copied  # which needs this file
+
+        adapted = as_model(model, **reading, embedding=embedding, special_tokens=special_tokens)
+        made, said = copied(adapted, example, device)
+        warn(said)
+        return made
     if example is not None:
         raise Error("load_model: an example is for modules only")
     try:
@@ -175,73 +179,11 @@ def load_model(
     except TypeError:
         raise Error(f"load_model: a {type(model).__name__} is neither a file's path nor a torch.nn.Module") from None
     where = torch.device(device or "cpu")
-    loaded = Model(_core.load_model(text, where, **reading))
+    with listening() as warned:
+        loaded = Model(_core.load_model(text, where, **reading))
+    warn(warned)
     loaded._file, loaded._special_tokens = (text, where, output_kind, output_name, str(embedding)), tuple(special_tokens)
     return loaded
-
-
-# Of the logits' size: how far the copy may be from the module.
-_TRACED_TOLERANCE = 1e-4
-
-
-def _copied(adapted: AdaptedModel, example: torch.Tensor, device: str | torch.device | None) -> Model:
-    module: Any = adapted.model
-    reading: dict[str, Any] = {"output_kind": adapted.output_kind, "output_name": adapted.output_name}
-    where, dtype = _computes_in(module, example)
-    rows = example.detach().to(where, dtype)
-    name = type(module).__name__
-    with tempfile.TemporaryDirectory() as folder, evaluating(module), torch.no_grad(), _without_fast_path():
-        original = _core.python_model(module, where, dtype, name, False, False, **reading)
-        original.look_at(rows)
-        _core.take_warnings()  # what is assumed is said when the copy is used
-        expected = _comparable(original.logits(rows))
-        few = rows[torch.arange(3) % len(rows)]
-        chosen = torch.device(device or where)
-        try:
-            native = _core.load_model(_exported(module, few, Path(folder) / f"{name}.pt2"), chosen, **reading)
-        except Exception:  # whatever torch.export does not follow, tracing may
-            native = _core.load_model(_traced(module, few, Path(folder) / f"{name}.pt"), chosen, **reading)
-    native.rename(name)
-    found = _comparable(native.logits(rows.to(native.device))).to(expected)
-    if found.shape != expected.shape or (found - expected).abs().max() > _TRACED_TOLERANCE * (1 + expected.abs().max()):
-        raise Error(f"load_model: a copy of {name} gives other logits; its forward decides by the values of its inputs")
-    return Model(native)
-
-
-def _exported(module: torch.nn.Module, rows: torch.Tensor, path: Path) -> str:
-    disabled = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)  # what it cannot follow is traced: no reason for its long messages
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            program = torch.export.export(module, (rows,), dynamic_shapes=({0: torch.export.Dim.AUTO},))
-            torch.export.save(program, path)
-    finally:
-        logging.disable(disabled)
-    return str(path)
-
-
-def _traced(module: torch.nn.Module, rows: torch.Tensor, path: Path) -> str:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # tracing is
-        torch.jit.trace(module, rows).save(str(path))  # type: ignore[no-untyped-call]
-    return str(path)
-
-
-@contextmanager
-def _without_fast_path() -> Iterator[None]:
-    """Layers of transformers are computed operation by operation: torch's one kernel for them has no derivative."""
-    enabled = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(enabled)
-
-
-def _comparable(logits: torch.Tensor) -> torch.Tensor:
-    """Logits that predict the same are the same: a softmax takes no notice of what is added to all of them."""
-    return logits if logits.shape[1] == 1 else logits.log_softmax(1)
 
 
 # Parts of modules that are in use: how often, and the mode that each was in before. Threads may share a module, and modules a
@@ -272,18 +214,45 @@ def evaluating(module: torch.nn.Module) -> Iterator[None]:
                         part.training = use[1]
 
 
-def _computes_in(module: torch.nn.Module, inputs: torch.Tensor) -> tuple[torch.device, torch.dtype]:
+# Calls that run a module without torch's kernel for whole layers of transformers, and whether it was on before the first.
+_WITHOUT_FAST_PATH = [0, True]
+
+
+@contextmanager
+def without_fast_path() -> Iterator[None]:
+    """Layers of transformers are computed operation by operation.
+
+    Torch's one kernel for them has no derivative, so it is only taken where none is asked for; and with a padding mask it gives
+    other numbers at the masked places, depending on the other samples of the batch.
+    """
+    with _IN_USE_LOCK:
+        if _WITHOUT_FAST_PATH[0] == 0:
+            _WITHOUT_FAST_PATH[1] = torch.backends.mha.get_fastpath_enabled()
+            torch.backends.mha.set_fastpath_enabled(False)
+        _WITHOUT_FAST_PATH[0] += 1
+    try:
+        yield
+    finally:
+        with _IN_USE_LOCK:
+            _WITHOUT_FAST_PATH[0] -= 1
+            if _WITHOUT_FAST_PATH[0] == 0:
+                torch.backends.mha.set_fastpath_enabled(bool(_WITHOUT_FAST_PATH[1]))
+
+
+def computes_in(module: torch.nn.Module, inputs: torch.Tensor) -> tuple[torch.device, torch.dtype]:
     for tensor in itertools.chain(module.parameters(), module.buffers()):
         if tensor.is_floating_point():
             return tensor.device, tensor.dtype
-    return _of_inputs(inputs)
+    return of_inputs(inputs)
 
 
-def _of_inputs(inputs: torch.Tensor) -> tuple[torch.device, torch.dtype]:
+def of_inputs(inputs: torch.Tensor) -> tuple[torch.device, torch.dtype]:
     return inputs.device, torch.float64 if inputs.dtype == torch.float64 else torch.float32
 
 
-def _name_of(model: Any) -> str:
+def name_of(model: Any) -> str:
+    if isinstance(model, PreparedNetwork):
+        return model.name
     return type(model).__name__ if isinstance(model, torch.nn.Module) else getattr(model, "__qualname__", type(model).__name__)
 
 
@@ -320,24 +289,32 @@ def prepared(model: Any, form: Form) -> Iterator[_core.Model]:
     if isinstance(model, Model):
         yield form.function if isinstance(form.function, _core.Model) else model._native
         return
+    adapted_from = model.model if isinstance(model, AdaptedModel) else model
     adapted, inputs = _adapted(model, form.given), form.array
     model = adapted.model
     reading: dict[str, Any] = {"output_kind": adapted.output_kind, "output_name": adapted.output_name}
-    if form.function is not None:
-        device, _ = _computes_in(model, inputs) if isinstance(model, torch.nn.Module) else _of_inputs(inputs)
-        with evaluating(model) if isinstance(model, torch.nn.Module) else nullcontext():
-            function: Any = form.function
-            yield _core.python_model(function, device, inputs.dtype, _name_of(model), False, **reading)
-    elif isinstance(model, torch.nn.Module):
-        computes_in = _computes_in(model, inputs)
-        kind = (inputs.shape[1:], *computes_in)
-        recurrent = any(isinstance(part, torch.nn.RNNBase) for part in model.modules())
-        with evaluating(model):
+    name, known_apart = name_of(model), False
+    if isinstance(model, torch.nn.Module):
+        with evaluating(model), without_fast_path():
+            if form.function is not None:
+                function: Any = form.function
+                yield _core.python_model(function, computes_in(model, inputs)[0], inputs.dtype, name, False, **reading)
+                return
+            place = computes_in(model, inputs)
+            kind = (inputs.shape[1:], *place)
+            recurrent = any(isinstance(part, torch.nn.RNNBase) for part in model.modules())
             known_apart = _KNOWN_APART.get(model, {}).get(kind, 0) >= len(inputs)
-            yield _core.python_model(model, *computes_in, _name_of(model), known_apart, recurrent, **reading)
+            yield _core.python_model(model, *place, name, known_apart, recurrent, **reading)
         seen = _KNOWN_APART.setdefault(model, {})
         seen[kind] = max(seen.get(kind, 0), len(inputs))  # an error would have left before
     elif callable(model):
-        yield _core.python_model(model, *_of_inputs(inputs), _name_of(model), **reading)
+        function = model if form.function is None else form.function
+        device, dtype = of_inputs(inputs)
+        # Estimators take row by row, and some refuse the strange rows that would be tried.
+        known_apart = is_estimator(adapted_from)
+        with without_fast_path():
+            yield _core.python_model(function, device, inputs.dtype if form.function else dtype, name, known_apart, **reading)
+    elif isinstance(model, (str, os.PathLike)):
+        raise Error(f"model: {os.fspath(model)!r} is a path; holdfast.load_model reads files")
     else:
         raise Error(f"model: a {type(model).__name__} cannot be called; give a torch.nn.Module or a function to logits")

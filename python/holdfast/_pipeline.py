@@ -54,7 +54,7 @@ def pipeline_model(pipeline: Any, given: Given) -> Any:
 
         network.eval()
         return _function(logits, name)
-    return _Prepared(network, *affine, name)
+    return PreparedNetwork(network, *affine, name)
 
 
 def _function(call: Callable[[np.ndarray[Any, Any]], Any], name: str) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -66,7 +66,7 @@ def _function(call: Callable[[np.ndarray[Any, Any]], Any], name: str) -> Callabl
     return logits
 
 
-class _Prepared(torch.nn.Module):
+class PreparedNetwork(torch.nn.Module):
     """The network behind an affine preprocessing."""
 
     matrix: torch.Tensor
@@ -92,11 +92,15 @@ def _affine(
     if given.tensor.dim() != 2:
         return None
     rows = given.tensor.numpy().astype(np.float64)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    if not len(rows):
+        return None
     base = rows[0].copy()
     probes = [base]
     groups = [] if given.encoding is None else _groups(given)
     grouped = {column for group in groups for column in group}
     scale = np.maximum(np.ptp(rows, axis=0), 1e-3)
+    scale = np.where(base + scale > np.maximum(rows.max(axis=0), base), -scale, scale)  # towards values that occur
     for i in range(rows.shape[1]):
         probe = base.copy()
         if i in grouped:

@@ -89,6 +89,6 @@ def listening(progress: bool | None = False) -> Iterator[list[str]]:
 
 
 def warn(messages: Iterable[str]) -> None:
-    """Warns where the caller of the function that calls this stands."""
-    for message in messages:
+    """Warns where the caller of the function that calls this stands; once of what was said several times."""
+    for message in dict.fromkeys(messages):
         warnings.warn(message, HoldfastWarning, stacklevel=3)

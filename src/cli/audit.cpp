@@ -186,6 +186,7 @@ int suggest(const AuditCommand& flags) {
                          .seed = static_cast<std::uint64_t>(flags.common.seed),
                          .tiles = flags.common.tiles()};
   if (flags.given("--norm")) options.norm = flags.attack.trial().threat.norm;
+  options.tolerance = flags.attack.trial().threat.tolerance;
   if (flags.given("--noise")) options.noise = flags.noise;
   const Suggestion found = suggest_threat(subject, options);
   std::fputs((flags.json ? dump_json(to_json(found)) : to_text(found)).c_str(), stdout);

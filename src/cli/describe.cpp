@@ -42,9 +42,25 @@ void print_method(const std::string& kind, const MethodInfo& info) {
   std::printf("\n");
 }
 
+// A sample of zeros, [1, ...], where the model knows the shape of one and takes it: a file of several inputs takes none.
+std::optional<at::Tensor> sample_of_zeros(const Model& model) {
+  const std::optional<Layout> layout = model.layout();
+  if (!layout) return std::nullopt;
+  std::vector<std::int64_t> shape = layout->sample_shape();
+  shape.insert(shape.begin(), 1);
+  const at::Tensor sample = at::zeros(shape);
+  try {
+    const at::NoGradGuard no_grad;
+    (void)model.logits(sample);
+  } catch (const Error&) {  // the answer
+    return std::nullopt;
+  }
+  return sample;
+}
+
 // The explainers and measures that refuse the model with their default options, each with its reason. Measures are asked about
-// a sample of zeros, so only where the model knows the shape of one.
-Json refusals(const Model& model) {
+// a sample of zeros, where there is one.
+Json refusals(const Model& model, const std::optional<at::Tensor>& sample) {
   Json refused = Json::array();
   const auto ask = [&](const char* kind, const MethodInfo& info, const std::function<void()>& check) {
     try {
@@ -56,18 +72,14 @@ Json refusals(const Model& model) {
   for (const MethodInfo* info : explainers().infos()) {
     ask("explainers", *info, [&] { explainers().make(info->name)->check(model); });
   }
-  const std::optional<Layout> layout = model.layout();
-  if (!layout) return refused;
-  std::vector<std::int64_t> shape = layout->sample_shape();
-  shape.insert(shape.begin(), 1);
-  const at::Tensor sample = at::zeros(shape);
+  if (!sample) return refused;
   const std::unique_ptr<Explainer> explainer = explainers().make("saliency");
   const MeasureTask task{.model = model,
                          .explainer = *explainer,
-                         .samples = {.inputs = sample,
+                         .samples = {.inputs = *sample,
                                      .ids = at::zeros({1}, at::kLong),
-                                     .schema = share_schema(Schema::of(*layout)),
-                                     .background = sample},
+                                     .schema = share_schema(Schema::of(*model.layout())),
+                                     .background = *sample},
                          .epsilon = 1};
   for (const MethodInfo* info : measures().infos()) {
     ask("measures", *info, [&] { check_measure(*measures().make(info->name), task); });
@@ -75,19 +87,20 @@ Json refusals(const Model& model) {
   return refused;
 }
 
-void print_refusals(const Model& model, const Json& refused) {
-  const char* whom = model.layout() ? "explainers and measures" : "explainers";
+void print_refusals(bool with_measures, const Json& refused) {
+  const char* whom = with_measures ? "explainers and measures" : "explainers";
   std::printf(refused.empty() ? "All %s take it.\n" : "Of the %s, with their default options, these refuse it:\n", whom);
   for (const Json& entry : refused) std::printf("  %s\n", entry.at("why").get<std::string>().c_str());  // it says whose it is
-  if (!model.layout()) std::printf("Measures are asked when the samples are there.\n");
+  if (!with_measures) std::printf("Measures are asked when the samples are there.\n");
 }
 
 void run_model(const DescribeCommand& flags) {
   const std::unique_ptr<Model> model = load_model(flags.name);
-  const Json refused = refusals(*model);
+  const std::optional<at::Tensor> sample = sample_of_zeros(*model);
+  const Json refused = refusals(*model, sample);
   if (!flags.json) {
     std::printf("%s\n", model->describe().c_str());
-    print_refusals(*model, refused);
+    print_refusals(sample.has_value(), refused);
     if (!current_sandbox().files) std::printf("It ran without a sandbox of files (docs/trust.md).\n");
     return;
   }

@@ -55,8 +55,15 @@ struct Choice {
   std::string why;
 };
 
+// Margins and the exact search follow the gradient of a class's probability or logit while the class stays.
+std::optional<std::string> of_a_value(const Cell& cell) {
+  if (cell.subject.model->output_kind() != OutputKind::kValue) return std::nullopt;
+  return fmt::format("it is for classes, and {} gives a value; smoothed_overlap takes any model", cell.subject.model_name);
+}
+
 Choice margins_of(const Cell& cell) {
   if (const auto why = not_of_top(*cell.metric)) return {{}, *why};
+  if (const auto why = of_a_value(cell)) return {{}, *why};
   const Schema& schema = *cell.subject.samples.schema;
   const auto ranked = cell.explainer->ranked_gradient(schema);
   if (!ranked)
@@ -123,6 +130,10 @@ void add_measured(const Cell& cell, const char* name, const Choice& choice, cons
 }
 
 void add_exact(const Cell& cell, const TileOptions& tiles, const at::Tensor& start, Progress* progress, Certificates& all) {
+  if (const auto why = of_a_value(cell)) {
+    all.others.push_back({"exact", *why});
+    return;
+  }
   Cell searched = cell;
   searched.attack = attacks().make("exact");
   const AttackTask task = searched.task(start);

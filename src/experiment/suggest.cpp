@@ -16,6 +16,7 @@ namespace suggesting {
 constexpr std::int64_t kRowsCompared = 512, kSamplesAttacked = 32;
 constexpr double kEnoughLiftAsked = kEnoughLift;
 constexpr double kHalfOfTheMap = 0.5;
+constexpr double kSameValue = 0.1;  // of the standard deviation of the values
 constexpr std::int64_t kCurvePoints = 5;
 
 double norm_of(const std::vector<double>& changes, Norm norm) {
@@ -52,9 +53,10 @@ double step_of(const at::Tensor& column) {
   return *std::min_element(gaps.begin(), gaps.end());
 }
 
-// Half of the step of every feature, in the norm. Images are bytes: one step for all their elements.
+// Half of the step of every feature, in the norm. Images are bytes: one step for all their elements. Embeddings are not rounded.
 double rounding_of(const at::Tensor& rows, const Schema& schema, Norm norm) {
   const std::int64_t elements = rows.size(1);
+  if (schema.layout.kind == Layout::Kind::kTokens) return 0;
   if (schema.layout.kind == Layout::Kind::kGrid) {
     const double half = step_of(rows.flatten().slice(0, 0, 65536)) / 2;
     return norm_of(std::vector<double>(static_cast<std::size_t>(elements), half), norm);
@@ -66,7 +68,8 @@ double rounding_of(const at::Tensor& rows, const Schema& schema, Norm norm) {
   std::vector<double> halves;
   for (std::int64_t i = 0; i < elements; ++i) {
     if (in_group[static_cast<std::size_t>(i)]) continue;  // a category is not rounded
-    const bool is_known = !schema.features.empty() && schema.features[static_cast<std::size_t>(i)].step > 0;
+    const bool is_known =
+        static_cast<std::size_t>(i) < schema.features.size() && schema.features[static_cast<std::size_t>(i)].step > 0;
     halves.push_back((is_known ? schema.features[static_cast<std::size_t>(i)].step : step_of(rows.select(1, i))) / 2);
   }
   return norm_of(halves, norm);
@@ -75,7 +78,8 @@ double rounding_of(const at::Tensor& rows, const Schema& schema, Norm norm) {
 // The distance of every row to the nearest one that differs from it.
 std::vector<double> nearest_distances(const at::Tensor& rows, Norm norm) {
   const double power = norm == Norm::kL2 ? 2 : norm == Norm::kL1 ? 1 : std::numeric_limits<double>::infinity();
-  const at::Tensor all = at::cdist(rows, rows, power);
+  // Not by a product of matrices, which leaves a little between rows that are alike.
+  const at::Tensor all = at::cdist(rows, rows, power, /*compute_mode=*/2);
   const at::Tensor others = at::where(all > 0, all, at::full_like(all, std::numeric_limits<double>::infinity()));
   const at::Tensor nearest = std::get<0>(others.min(1)).contiguous();
   std::vector<double> found;
@@ -103,11 +107,35 @@ std::int64_t choose_k(const MapBatch& maps) {
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(median(counts)), 1, most);
 }
 
-// Rows without the schema's steps, as doubles.
+// What may be perturbed, as rows of doubles: a sample each, or the embedding of a word where samples are tokens, because then each
+// token has a ball of its own. Numbers of context are left out.
 at::Tensor some_rows(const Samples& samples) {
+  const Layout& layout = samples.layout();
   const at::Tensor all =
       samples.background.defined() ? at::cat({samples.inputs, samples.background.to(samples.inputs)}) : samples.inputs;
-  return all.slice(0, 0, kRowsCompared).flatten(1).to(at::kCPU, at::kDouble).contiguous();
+  const at::Tensor rows = all.slice(0, 0, kRowsCompared).to(at::kCPU, at::kDouble);
+  if (layout.kind == Layout::Kind::kTokens) {
+    const at::Tensor tokens = rows.flatten(0, 1);
+    const at::Tensor ranked = tokens.select(1, tokens.size(1) - 1).gt(0.5).nonzero().flatten();
+    return tokens.index_select(0, ranked).slice(1, 0, layout.stride).slice(0, 0, kRowsCompared).contiguous();
+  }
+  if (layout.context == 0) return rows.flatten(1).contiguous();
+  std::vector<std::int64_t> kept;
+  const std::vector<std::int64_t> features = layout.element_features();
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    if (features[i] >= 0) kept.push_back(static_cast<std::int64_t>(i));
+  }
+  return rows.flatten(1).index_select(1, at::tensor(kept)).contiguous();
+}
+
+// How far a value may move and count as the same: a part of how far the samples' values lie apart.
+double tolerance_of(const Subject& subject, const SuggestOptions& options) {
+  const Samples some = subject.samples.slice(0, std::min(kRowsCompared, subject.samples.count()));
+  const at::Tensor values = predict(*subject.model, some.inputs, some.layout(), options.tiles).to(at::kDouble);
+  const double spread = values.std(0, /*unbiased=*/false).item<double>();
+  if (!(spread > 0))
+    input_error("{} gives all samples the same value: say by a tolerance what counts as the same", subject.model_name);
+  return rounded(kSameValue * spread);
 }
 
 void look_at_curve(const Subject& subject, const SuggestOptions& options, Suggestion& found) {
@@ -146,12 +174,20 @@ void explain_choice(const Subject& subject, const SuggestOptions& options, Sugge
   if (!found.noise && found.rounding == 0)
     reasons.push_back(
         "No rounding is seen in the values and no noise was given; the smallest epsilon is a hundredth of the largest.");
-  reasons.push_back(
-      fmt::format("Half of the samples have another one within {:.3g}; half of that makes the two alike, which is the "
-                  "largest epsilon worth asking for.",
-                  found.neighbour));
-  reasons.push_back(fmt::format("The epsilons are {:g} (a change that says nothing), {:g} and {:g} (halfway to the next sample).",
-                                threat.epsilons[0], threat.epsilons[1], threat.epsilons[2]));
+  const bool of_words = layout.kind == Layout::Kind::kTokens;
+  reasons.push_back(fmt::format("Half of the {} have another one within {:.3g}; half of that makes the two alike, which is the "
+                                "largest epsilon worth asking for.",
+                                of_words ? "words' embeddings" : "samples", found.neighbour));
+  reasons.push_back(fmt::format("The epsilons are {:g} (a change that says nothing), {:g} and {:g} (halfway to the next {}).",
+                                threat.epsilons[0], threat.epsilons[1], threat.epsilons[2], of_words ? "word" : "sample"));
+  if (threat.tolerance && subject.model->output_kind() == OutputKind::kValue) {
+    reasons.push_back(options.tolerance
+                          ? fmt::format("The model gives a value, which counts as the same within {:g}: you chose it.",
+                                        *threat.tolerance)
+                          : fmt::format("The model gives a value, which counts as the same within {:g}, a tenth of the standard "
+                                        "deviation of its values: choose what is the same to you.",
+                                        *threat.tolerance));
+  }
   if (threat.valid) reasons.push_back("The schema has categories or steps: only rows that can occur are tried (valid).");
   reasons.push_back(
       fmt::format("k is {}: so many of the {} features hold half of an explanation; a random map would share {:.2g} of them.",
@@ -178,11 +214,16 @@ Suggestion suggest_threat(const Subject& subject, const SuggestOptions& options)
   const Samples& samples = subject.samples;
   const Schema& schema = *samples.schema;
   if (samples.count() < 2) input_error("{} samples were given; two that differ are needed to choose an epsilon", samples.count());
+  if (options.tolerance && !(*options.tolerance > 0 && std::isfinite(*options.tolerance)))
+    usage_error("tolerance: {} must be a number above 0", *options.tolerance);
   if (options.noise && !(*options.noise >= 0 && std::isfinite(*options.noise)))
     usage_error("noise: {} must be a number of at least 0", *options.noise);
   const bool is_image = schema.layout.kind == Layout::Kind::kGrid;
   Suggestion found;
   found.threat.norm = options.norm.value_or(is_image ? Norm::kLinf : Norm::kL2);
+  found.threat.tolerance = options.tolerance;
+  if (!options.tolerance && subject.model->output_kind() == OutputKind::kValue)
+    found.threat.tolerance = tolerance_of(subject, options);
   const at::Tensor rows = some_rows(samples);
   found.rounding = rounding_of(rows, schema, found.threat.norm);
   if (options.noise)
@@ -230,9 +271,10 @@ std::string to_text(const Suggestion& suggestion) {
   const Threat& threat = suggestion.threat;
   std::string text;
   for (const std::string& reason : suggestion.reasons) text += reason + "\n";
-  text += fmt::format("\n  --norm {} --epsilon {:g}{}{} --metric '{}'", to_string(threat.norm), fmt::join(threat.epsilons, ","),
+  text += fmt::format("\n  --norm {} --epsilon {:g}{}{}{} --metric '{}'", to_string(threat.norm), fmt::join(threat.epsilons, ","),
                       threat.box ? fmt::format(" --box {:g},{:g}", threat.box->first, threat.box->second) : "",
-                      threat.valid ? " --valid" : "", suggestion.metric());
+                      threat.valid ? " --valid" : "", threat.tolerance ? fmt::format(" --tolerance {:g}", *threat.tolerance) : "",
+                      suggestion.metric());
   for (const std::string& gate : suggestion.gates) text += fmt::format(" --gate '{}'", gate);
   return text + "\n";
 }

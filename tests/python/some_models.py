@@ -79,7 +79,7 @@ class Recurrent(nn.Module):
         return self.head(self.layer(x)[0][:, -1])
 
 
-SHAPES = {"mlp": (6,), "cnn": (1, 8, 8), "transformer": (4, 3), "vit": (1, 8, 8), "lstm": (5, 3), "gru": (5, 3)}
+SHAPES = {"mlp": (6,), "cnn": (1, 8, 8), "transformer": (4, 3), "vit": (1, 8, 8), "lstm": (5, 3), "gru": (5, 3), "rnn": (5, 3)}
 MAKERS = {
     "mlp": Mlp,
     "cnn": Cnn,
@@ -87,6 +87,7 @@ MAKERS = {
     "vit": Vit,
     "lstm": Recurrent,
     "gru": lambda: Recurrent(nn.GRU),
+    "rnn": lambda: Recurrent(nn.RNN),
 }
 
 

@@ -4,6 +4,7 @@ import holdfast
 import numpy as np
 import pytest
 import torch
+from conftest import make_network
 
 
 def test_certificates_are_below_the_attack(network, inputs):
@@ -40,3 +41,16 @@ def test_a_callable_has_no_cells(inputs):
         attack="random(samples=3)",
     )
     assert found.best is None and any("layers" in part["why"] for part in found.inapplicable)
+
+
+def test_of_a_value_smoothing_alone_proves_something(inputs):
+    network = make_network(classes=1)
+    value = holdfast.load_model(network, inputs, output_kind="value")
+    options = {"metric": "top_k(k=2)", "threat": holdfast.Threat("l2", 0.01, tolerance=0.1), "attack": "random(samples=3)"}
+    found = holdfast.certify(value, inputs, explainer="saliency", **options)
+    why = {part["name"]: part["why"] for part in found.inapplicable}
+    sentence = "it is for classes, and Sequential gives a value; smoothed_overlap takes any model"
+    assert found.best is None and why["certified_overlap"] == why["exact"] == sentence
+    smoothed = holdfast.certify(value, inputs, explainer="smooth_top(k=2,sigma=0.3,samples=100)", **options)
+    assert [part["name"].partition("(")[0] for part in smoothed.certificates] == ["smoothed_overlap"]
+    assert bool((smoothed.best["values"] <= smoothed.attacked["values"]).all())

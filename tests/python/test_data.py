@@ -132,3 +132,48 @@ def test_token_ids_of_a_loader_stay_whole_numbers():
     ids = torch.randint(0, 20, (7, 6), generator=torch.Generator().manual_seed(0))
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(ids), batch_size=3)
     assert torch.equal(holdfast.explain(words, loader), holdfast.explain(words, ids))
+
+
+def encoded_frame():
+    """Booleans and a column of text that a pipeline encodes; it has seen True and False alone."""
+    compose = pytest.importorskip("sklearn.compose")
+    encoders = pytest.importorskip("sklearn.preprocessing")
+    pandas = pytest.importorskip("pandas")
+    generator = np.random.default_rng(0)
+    frame = pandas.DataFrame(
+        {
+            "age": generator.integers(20, 60, 40),
+            "income": generator.normal(3, 1, 40),
+            "town": generator.choice(["x", "y"], 40),
+            "member": generator.choice([True, False], 40),
+        }
+    )
+    frame.loc[0, "member"] = True
+    before = compose.ColumnTransformer(
+        [("numbers", encoders.StandardScaler(), ["age", "income"]), ("kinds", encoders.OneHotEncoder(), ["town", "member"])]
+    )
+    return frame, before
+
+
+def test_an_estimator_sees_only_levels_that_it_knows():
+    frame, before = encoded_frame()
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    model = pipeline.make_pipeline(before, linear_model.LogisticRegression()).fit(frame, (frame.income > 3).astype(int))
+    maps = holdfast.explain(model, frame[:6], "occlusion")
+    assert list(maps.columns) == ["age", "income", "town=x", "town=y", "member"]
+    threat = holdfast.Threat("l2", 1.0)
+    moved = holdfast.attack(model, frame[:6], "random(samples=5)", explainer="occlusion", metric="top_k(k=2)", threat=threat)
+    assert len(moved.perturbed) == 6
+
+
+def test_a_row_that_lacks_a_number_spoils_no_other():
+    frame, before = encoded_frame()
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    before.fit(frame)
+    model = pipeline.Pipeline([("before", before), ("network", make_network(inputs=6))])
+    frame.loc[2, "income"] = np.nan
+    run = holdfast.audit(
+        model, frame[:8], attack="random(samples=3)", metric="top_k(k=2)", threat=holdfast.Threat("l2", 0.1), progress=False
+    )
+    assert run.rows[0]["count"] == 7

@@ -1,5 +1,7 @@
 """Models that run without Python."""
 
+import dataclasses
+
 import holdfast
 import pytest
 import torch
@@ -84,3 +86,119 @@ def test_inputs_of_another_shape_are_refused(network, inputs, saved):
     for model in (holdfast.load_model(saved / "model.safetensors"), holdfast.load_model(network, inputs)):
         with pytest.raises(holdfast.Error, match="5"):
             holdfast.explain(model, torch.rand(3, 5))
+
+
+class Reviews(torch.nn.Module):
+    """Token ids, and a mask of those that count."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(40, 8, padding_idx=0)
+        self.head = torch.nn.Linear(8, 3)
+
+    def forward(self, ids, mask=None):
+        words = torch.tanh(self.words(ids))
+        return self.head((words if mask is None else words * mask.unsqueeze(2)).sum(1))
+
+
+class Two(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.network = make_network(inputs=4)
+
+    def forward(self, x, scale):
+        return self.network(x) * scale
+
+
+def two_inputs():
+    generator = torch.Generator().manual_seed(1)
+    return torch.rand(5, 4, generator=generator), torch.rand(5, 1, generator=generator) + 0.5
+
+
+def some_ids():
+    ids = torch.randint(1, 40, (5, 7), generator=torch.Generator().manual_seed(1))
+    ids[0, 5:] = 0
+    return ids
+
+
+EXAMPLES = {
+    "ids": lambda: (Reviews(), some_ids()),
+    "ids and a mask by name": lambda: (Reviews(), {"ids": some_ids(), "mask": (some_ids() != 0).float()}),
+    "two by position": lambda: (Two(), two_inputs()),
+    "two by name": lambda: (Two(), dict(zip(("x", "scale"), two_inputs(), strict=True))),
+}
+
+
+@pytest.mark.parametrize("case", EXAMPLES)
+def test_a_module_of_other_inputs_is_copied_too(case):
+    module, inputs = EXAMPLES[case]()
+    threat = holdfast.Threat("l2", 0.2)
+    expected = (
+        holdfast.explain(module, inputs),
+        holdfast.attack(module, inputs, "er(steps=3)", metric="top_k(k=2)", threat=threat),
+    )
+    copy = holdfast.load_model(module, example=inputs)
+    with torch.no_grad():  # the copy stays as it is
+        next(module.parameters()).mul_(2)
+    for found, own in zip(flat(holdfast.explain(copy, inputs)), flat(expected[0]), strict=True):
+        torch.testing.assert_close(found, own, rtol=0, atol=1e-5)
+    moved = holdfast.attack(copy, inputs, "er(steps=3)", metric="top_k(k=2)", threat=threat)
+    assert torch.equal(moved.value, expected[1].value)
+    assert repr(copy) == f"<holdfast.Model {type(module).__name__}>"
+    run = holdfast.audit(copy, inputs, attack="random(samples=3)", metric="top_k(k=2)", threat=threat, progress=False)
+    assert run.results["models"][0]["name"] == type(module).__name__
+
+
+def flat(maps):
+    parts = maps if isinstance(maps, tuple) else maps.values() if isinstance(maps, dict) else [maps]
+    return [part for part in parts if part is not None]
+
+
+def test_special_tokens_of_a_copy():
+    module, ids = Reviews(), some_ids()
+    copy = holdfast.load_model(module, example=ids, special_tokens=[int(ids[1, 0])])
+    maps = holdfast.explain(copy, ids)
+    assert not maps[ids == ids[1, 0]].any() and not maps[ids == 0].any() and maps[1].any()
+
+
+def test_a_copy_for_one_array_says_how_to_copy_for_more(network, inputs):
+    copy = holdfast.load_model(network, inputs)
+    with pytest.raises(
+        holdfast.Error, match=r"made for one array; make it with all inputs, load_model\(module, example=inputs\)"
+    ):
+        holdfast.explain(copy, (inputs, inputs))
+    copy = holdfast.load_model(Two(), two_inputs())
+    with pytest.raises(holdfast.Error, match="Two takes x, scale; scale is missing"):  # not the file that it lies in
+        holdfast.explain(copy, {"x": two_inputs()[0]})
+
+
+@dataclasses.dataclass
+class Output:
+    logits: torch.Tensor
+    hidden: torch.Tensor
+
+
+@pytest.mark.parametrize("kind", ["dataclass", "dict", "second of a tuple"])
+def test_one_output_of_several_is_copied(network, inputs, kind):
+    class Holder(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.network = network
+
+        def forward(self, x):
+            z = self.network(x)
+            return {"dataclass": Output(z, x), "dict": {"hidden": x, "logits": z}}.get(kind, (x, z))
+
+    copy = holdfast.load_model(Holder(), inputs, output_name="1" if kind.startswith("second") else "")
+    assert copy.layers
+    torch.testing.assert_close(copy(inputs), network(inputs))
+
+
+def test_what_is_said_of_a_copy_names_the_module(network, inputs):
+    with pytest.warns(holdfast.HoldfastWarning, match="^Sequential: logits are what goes into the softmax"):
+        holdfast.load_model(torch.nn.Sequential(network, torch.nn.Softmax(1)), inputs)
+
+
+def test_a_path_is_no_model_by_itself(inputs):
+    with pytest.raises(holdfast.Error, match=r"'model.pt2' is a path; holdfast.load_model reads files"):
+        holdfast.explain("model.pt2", inputs)

@@ -1,9 +1,12 @@
 """What cannot be answered is refused in one sentence that says why."""
 
+import warnings
+
 import holdfast
 import numpy as np
 import pytest
 import torch
+from conftest import make_network
 
 CASES = {
     "unknown explainer": (dict(explainer="salincy"), "did you mean 'saliency'"),
@@ -163,3 +166,12 @@ def test_names_that_do_not_exist():
         _ = holdfast.explainers.salency
     with pytest.raises(holdfast.Error, match="unexpected keyword"):
         holdfast.explainers.saliency(sign=True)
+
+
+def test_what_is_said_several_times_is_warned_about_once(inputs):
+    network = make_network(classes=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        holdfast.attack(network, inputs, "random(samples=3)", metric="top_k(k=2)", threat=holdfast.Threat("l2", 0.1))
+    said = [str(warning.message) for warning in caught]
+    assert any("taken as one logit" in one for one in said) and len(said) == len(set(said))

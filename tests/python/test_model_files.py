@@ -195,6 +195,30 @@ def test_onnx_files_that_are_refused(files, tmp_path):
         holdfast.load_model(tmp_path / "half.onnx")
 
 
+def test_recurrent_layers_of_onnx_are_those_of_torch_or_refused(files, tmp_path):
+    module, inputs, (_, _, path) = files["rnn"]
+
+    def changed(**attributes):
+        model = onnx.load(path)
+        node = next(node for node in model.graph.node if node.op_type == "RNN")
+        for name, value in attributes.items():
+            own = [one for one in node.attribute if one.name == name]
+            for one in own:
+                node.attribute.remove(one)
+            node.attribute.append(onnx.helper.make_attribute(name, value))
+        onnx.save(model, tmp_path / "changed.onnx")
+        return tmp_path / "changed.onnx"
+
+    relu = changed(activations=["Relu"])
+    session = onnxruntime.InferenceSession(str(relu), providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": inputs.numpy()})
+    torch.testing.assert_close(holdfast.load_model(relu)(inputs), torch.from_numpy(expected), rtol=0, atol=1e-5)
+    assert (module(inputs) - torch.from_numpy(expected)).abs().max() > 0.01
+    for attributes, saying in (({"activations": ["Elu"]}, "has Elu where"), ({"direction": "reverse"}, "runs backwards only")):
+        with pytest.raises(holdfast.Error, match=saying):
+            holdfast.load_model(changed(**attributes))
+
+
 def saved(content):
     buffer = io.BytesIO()
     torch.save(content, buffer)

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import warnings
 
 import holdfast
 import numpy as np
@@ -111,6 +112,35 @@ def test_a_mask_leaves_tokens_out(tmp_path, ending):
     assert "mask is missing (--inputs mask=FILE.npy)" in said
     said = run("explain", "--model", file, "--inputs", tmp_path / "mask.npy", "--out", tmp_path / "maps.npy", code=2).stderr
     assert "takes 2 inputs, ids, mask: give each of them, --inputs NAME=FILE.npy" in said
+
+
+def test_describe_asks_a_file_of_several_inputs_once(tmp_path):
+    ids, mask = torch.randint(0, 40, (4, 6)), torch.ones(4, 6)
+    file = save_files(Masked().eval(), {"ids": ids, "mask": mask}, tmp_path, [".pt2"])[".pt2"]
+    said = run("describe", file).stdout
+    assert "takes 2 inputs" not in said and "Measures are asked when the samples are there" in said
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_padding_that_the_model_does_not_leave_out_is_not_ranked(tmp_path, ending):
+    class Summed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.head = torch.nn.Embedding(40, 8, padding_idx=0), torch.nn.Linear(8, 3)
+
+        def forward(self, ids):
+            return self.head(torch.tanh(self.words(ids)).sum(1))
+
+    model, ids = Summed().eval(), torch.randint(1, 40, (4, 6))
+    ids[0, 4:] = 0
+    file = holdfast.load_model(save_files(model, {"ids": ids}, tmp_path, [ending])[ending])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = holdfast.explain(file, ids)
+    assert not found[0, 4:].any()
+    torch.testing.assert_close(found, holdfast.explain(model, ids), rtol=0, atol=1e-6)
+    said = [str(warning.message) for warning in caught if "token 0 is taken as padding" in str(warning.message)]
+    assert len(said) == (ending == ".onnx")  # the other formats say it themselves
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -167,3 +167,25 @@ def test_mistakes_about_tokens(trained):
         holdfast.explain(lambda x: model(x), ids)
     with pytest.raises(holdfast.Error, match=r"token ids are for a torch\.nn\.Module"):
         holdfast.explain(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.EmbeddingBag(5000, 2)), ids)
+
+
+class Padded(torch.nn.Module):
+    """The mean counts padded places too: torch's fast kernel gives zeros there, or what the batch makes of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(40, 16, padding_idx=PADDING)
+        layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+        self.encoder, self.head = torch.nn.TransformerEncoder(layer, 1), torch.nn.Linear(16, 2)
+
+    def forward(self, ids, mask):
+        return self.head(self.encoder(self.words(ids), src_key_padding_mask=mask == 0).mean(1))
+
+
+def test_a_mask_does_not_make_a_sample_depend_on_the_others():
+    model, ids = Padded().eval(), torch.randint(1, 40, (4, 6), generator=torch.Generator().manual_seed(0))
+    ids[0, 4:] = PADDING
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    maps = holdfast.explain(model, {"ids": ids, "mask": (ids != PADDING).long()})
+    assert maps.shape == ids.shape and not maps[0, 4:].any() and maps[1].all()
+    assert torch.backends.mha.get_fastpath_enabled() == enabled

@@ -6,7 +6,9 @@
 //     curve        the metric under a quick attack at epsilons between the two
 //
 // The smallest epsilon is a change that says nothing (rounding or noise, else a hundredth of the neighbours' distance), the
-// largest half of the distance to the nearest other sample (the median), the middle one their geometric mean.
+// largest half of the distance to the nearest other sample (the median), the middle one their geometric mean. Of tokens, the
+// distances are those between the embeddings of words. A regression counts as the same within a tenth of its values' standard
+// deviation.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +26,7 @@ struct SuggestOptions {
   std::string explainer = "saliency";
   std::optional<Norm> norm = {};     // none: linf for images, l2 for all else
   std::optional<double> noise = {};  // standard deviation of measuring a feature again, in the units of the inputs
+  std::optional<double> tolerance = {};  // none: that of a value is proposed too
   std::uint64_t seed = 0;
   TileOptions tiles = {};
 };

@@ -12,7 +12,8 @@
 
 namespace holdfast::model::onnx {
 
-using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>, RawArray>;
+using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
+                               std::vector<std::string>, RawArray>;
 
 struct Node {
   std::string type;  // "Conv"
@@ -31,7 +32,7 @@ struct Graph {
   std::vector<Node> nodes;
 };
 
-// Every node as calls of torch's operators (operators.cpp). Throws kInput naming the first that is not read.
+// Every node as calls of torch's operators (translator.h). Throws kInput naming the first that is not read.
 program::Program to_program(Graph graph);
 
 }  // namespace holdfast::model::onnx

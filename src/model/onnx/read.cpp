@@ -120,6 +120,8 @@ Attribute attribute_of(const AttributeProto& attribute, const std::string& path,
       return std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end());
     case AttributeProto::FLOATS:
       return std::vector<double>(attribute.floats().begin(), attribute.floats().end());
+    case AttributeProto::STRINGS:
+      return std::vector<std::string>(attribute.strings().begin(), attribute.strings().end());
     case AttributeProto::TENSOR:
       return array_of(attribute.t(), path, file_size);
     default:

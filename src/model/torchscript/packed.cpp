@@ -80,6 +80,15 @@ std::optional<Reader> choose_reader(const Script& script, const std::string& ask
   return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
+// ONNX does not say which id is padding. torch.nn.Embedding keeps the row of its padding at zero, and no other row is.
+void find_padding(Script& script, TokenEmbedding& embedding) {
+  if (embedding.padding >= 0 || script.kind != "an ONNX file") return;
+  const at::Tensor zero = embedding.weight.eq(0).all(1).nonzero();
+  if (zero.size(0) != 1) return;
+  embedding.padding = zero.item<std::int64_t>();
+  script.notes.push_back(fmt::format("token {} is taken as padding, because its embedding is zero", embedding.padding));
+}
+
 std::vector<std::string> argument_names(const Script& script) {
   std::vector<std::string> names;
   const auto& arguments = script.module.get_method("forward").function().getSchema().arguments();
@@ -154,7 +163,7 @@ void take_embedded(Script& script, const Reader& reader) {
 void take_packed_inputs(Script& script, const GivenInputs& given, const std::string& embedding) {
   GivenInputs ordered = packed::in_order(script, given);
   packed::use_declared_types(script, script.declared_types, ordered);
-  const std::optional<packed::Reader> reader = packed::choose_reader(script, embedding);
+  std::optional<packed::Reader> reader = packed::choose_reader(script, embedding);
   if (!reader && ordered.inputs.size() == 1) {
     if (!script.declared_types.empty() && script.declared_types[0] && !at::isFloatingType(*script.declared_types[0]))
       input_error("{}: input {} takes whole numbers, and no embedding reads them as they are; nothing can be explained",
@@ -166,6 +175,7 @@ void take_packed_inputs(Script& script, const GivenInputs& given, const std::str
     if (at::isFloatingType(ids.type) || ids.shape.size() != 1)
       input_error("{}: token ids are whole numbers [samples, tokens]; {} holds {} of shape [samples{}]", script.path, ids.name,
                   c10::toString(ids.type), ids.shape.empty() ? "" : ", " + fmt::format("{}", fmt::join(ids.shape, ", ")));
+    packed::find_padding(script, reader->embedding);
     packed::take_embedded(script, *reader);
   }
   script.packing.emplace(ordered, reader ? std::optional(reader->embedding) : std::nullopt);

@@ -258,7 +258,7 @@ void complete(Script& script, const ModelOptions& options, const GivenInputs& gi
   }
   script.output_kind = options.output_kind;
   script.output_name = options.output_name;
-  script.notes = prepare_for_evaluation(*graph, script.output_kind);
+  for (std::string& note : prepare_for_evaluation(*graph, script.output_kind)) script.notes.push_back(std::move(note));
   torch::jit::EliminateDeadCode(graph);
   refuse_random(*graph, script.path);
   script.is_recurrent = has_recurrent_kernels(*graph);
