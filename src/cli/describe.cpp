@@ -142,7 +142,10 @@ void check_call(const MethodCall& call, const std::vector<const MethodInfo*>& in
 }
 
 void run(const DescribeCommand& flags) {
-  if (flags.name.find(':') != std::string::npos || file_exists(flags.name)) return run_model(flags);
+  if (flags.name.find(':') != std::string::npos || file_exists(flags.name)) {
+    CommonFlags().apply();  // its limit of memory: a small file can name a large architecture
+    return run_model(flags);
+  }
   if (looks_like_path(flags.name)) input_error("{}: there is no such file", flags.name);
   const MethodCall call = parse_method_call(flags.name);
   const std::string& wanted = call.name;

@@ -9,6 +9,7 @@
 #include "holdfast/core/json.h"
 #include "holdfast/core/log.h"
 #include "holdfast/experiment/compare_runs.h"
+#include "holdfast/experiment/run_folder.h"
 #include "holdfast/report/experiment.h"
 #include "holdfast/report/html.h"
 
@@ -36,6 +37,11 @@ void check_page(const std::string& folder, const std::string& out) {
   if (page && kept) input_error("{}: these are kept results of experiments, whose page is a .md, or a site in a folder", folder);
 }
 
+// A page says what the run found, not what somebody wrote into its files.
+void check_unchanged(const std::string& folder) {
+  if (file_exists(folder + "/results.json")) (void)run_is_complete(folder);
+}
+
 bool are_audits(const std::vector<std::string>& runs) {
   return std::all_of(runs.begin(), runs.end(), [](const std::string& run) {
     return file_exists(run + "/results.json") && read_json(run + "/results.json").value("kind", "audit") == "audit";
@@ -57,6 +63,7 @@ void run(const ReportCommand& flags) {
       usage_error("report: a .md page is made from one folder of kept results, not {}", flags.runs.size());
     write_atomic(flags.out, results_markdown(flags.runs.front()));
   } else {
+    for (const std::string& folder : flags.runs) check_unchanged(folder);
     const bool compared = flags.runs.size() > 1 && are_audits(flags.runs);
     write_report(flags.runs, flags.out, compared ? compare_runs(flags.runs) : Json());
   }

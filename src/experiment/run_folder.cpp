@@ -36,10 +36,14 @@ std::string processor_name() {
   return text.substr(start, text.find('\n', start) - start);
 }
 
-// The key, in words, at which two identities part, for the message.
+// Where two identities part, in words.
 std::string first_difference(const Json& mine, const Json& theirs) {
   const Json patch = Json::diff(theirs, mine);
-  return patch.empty() ? "" : patch[0].value("path", "");
+  const Json::json_pointer place(patch.empty() ? "" : patch[0].value("path", ""));
+  const bool is_content = !place.empty() && place.parent_pointer().to_string() == "/files";
+  if (is_content && mine.contains(place) && theirs.contains(place)) return place.back() + " has changed";
+  if (!place.empty() && place.parent_pointer().to_string() == "/data") return "the data of " + place.back() + " have changed";
+  return "it differs at " + place.to_string();
 }
 
 Json read_or_advise(const std::string& path, const std::string& folder) {
@@ -52,7 +56,7 @@ Json read_or_advise(const std::string& path, const std::string& folder) {
 
 void check_same(const Json& mine, const Json& theirs, const std::string& folder) {
   if (theirs == mine) return;
-  usage_error("{} holds another run (it differs at {}); choose another --out, or give --restart to replace it", folder,
+  usage_error("{} holds another run ({}); choose another --out, or give --restart to replace it", folder,
               first_difference(mine, theirs));
 }
 
@@ -180,7 +184,7 @@ void check_ranks_agree(Communicator& ranks, const Json& identity, const std::str
   const Json first = parse_json(ranks.read(name + "identity"), folder);
   const Json own = parse_json(without_instructions(identity), folder);
   if (own != first)
-    usage_error("rank {} is about to do something else than rank 0 (it differs at {}): start all ranks with the same command and the "
+    usage_error("rank {} is about to do something else than rank 0 ({}): start all ranks with the same command and the "
                 "same files",
                 ranks.rank(), first_difference(own, first));
 }

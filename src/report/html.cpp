@@ -9,7 +9,7 @@
 #include "holdfast/core/json.h"
 #include "holdfast/report/junit.h"
 #include "page.h"
-#include "worst.h"
+#include "run_data.h"
 
 namespace holdfast::report {
 namespace {
@@ -88,6 +88,8 @@ Json without_schemas(Json manifest) {
   return manifest;
 }
 
+}  // namespace
+
 Json run_data(const std::string& folder, PicturePool& pool) {
   const Json manifest = read_run_json(folder, "manifest.json");
   const Json results = read_run_json(folder, "results.json");
@@ -107,8 +109,6 @@ Json run_data(const std::string& folder, PicturePool& pool) {
     input_error("{}: results.json or manifest.json is not of a run of this version: {}", folder, error.what());
   }
 }
-
-}  // namespace
 
 void write_report(const std::vector<std::string>& run_folders, const std::string& path, const Json& comparison) {
   PicturePool pool;

@@ -120,6 +120,7 @@ struct KeptSample {
 
 std::vector<KeptSample> read_samples(const std::string& folder, const Schema& schema) {
   const Json samples = read_json(folder + "/samples.json");
+  if (!samples.is_array()) input_error("{}/samples.json: must be a list", folder);
   const auto read = [&](const char* name, bool is_map = false) {
     RawArray array = read_npy(folder + "/" + name);
     const std::int64_t length = array.shape.size() == 2 && is_map ? array.shape[1] : schema.layout.inputs();
@@ -148,6 +149,11 @@ std::vector<KeptSample> read_samples(const std::string& folder, const Schema& sc
                       .arrays = {to_doubles(slice_of(inputs, i), folder), to_doubles(slice_of(perturbed, i), folder),
                                  fold(of_maps.layout, to_doubles(slice_of(before, i), folder)),
                                  fold(of_maps.layout, to_doubles(slice_of(after, i), folder))}});
+    const std::int64_t features = std::ssize(result.back().arrays.before);
+    for (const auto* top : {&result.back().top_before, &result.back().top_after}) {
+      const auto beyond = std::ranges::find_if(*top, [&](std::int64_t feature) { return feature < 0 || feature >= features; });
+      if (beyond != top->end()) input_error("{}/samples.json: feature {} of a map of {}", folder, *beyond, features);
+    }
     if (&of_maps != &schema) use_table(result.back().arrays, schema, of_maps);
   }
   return result;

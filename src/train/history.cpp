@@ -1,4 +1,5 @@
-#include "holdfast/train/trainer.h"
+#include "holdfast/core/error.h"
+#include "holdfast/train/progress.h"
 
 namespace holdfast::train {
 namespace {
@@ -41,6 +42,24 @@ EpochRecord epoch_record_from_json(const Json& json) {
   record.ranking_kept = optional_number(json, "ranking_kept");
   record.seconds = json.at("seconds").get<double>();
   return record;
+}
+
+Json to_json(const TrainProgress& progress) {
+  Json history = Json::array();
+  for (const EpochRecord& record : progress.history) history.push_back(to_json(record));
+  return {{"step", progress.step}, {"best_epoch", progress.best_epoch}, {"best_value", progress.best_value}, {"history", history}};
+}
+
+TrainProgress progress_from_json(const Json& json, const std::string& path) {
+  try {
+    TrainProgress progress{.step = json.at("step").get<std::int64_t>(),
+                           .best_epoch = json.at("best_epoch").get<std::int64_t>(),
+                           .best_value = json.at("best_value").get<double>()};
+    for (const Json& line : json.at("history")) progress.history.push_back(epoch_record_from_json(line));
+    return progress;
+  } catch (const Json::exception& error) {
+    input_error("{}: its record of the training is damaged ({})", path, error.what());
+  }
 }
 
 }  // namespace holdfast::train

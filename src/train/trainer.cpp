@@ -317,14 +317,10 @@ class Training {
   void restore(const Checkpoint& checkpoint) {
     const std::string path = checkpoint_path();
     check_same_settings(checkpoint.settings, settings_of(dataset_, options_), path);
-    try {
-      const Json& progress = checkpoint.progress;
-      optimizer_->restore(checkpoint.optimizer, progress.at("step").get<std::int64_t>(), path);
-      keeper_.restore(progress.at("best_epoch").get<std::int64_t>(), progress.at("best_value").get<double>(), checkpoint.best);
-      for (const Json& line : progress.at("history")) history_.push_back(epoch_record_from_json(line));
-    } catch (const Json::exception& error) {
-      input_error("{}: its record of the training is damaged ({})", path, error.what());
-    }
+    const TrainProgress& progress = checkpoint.progress;
+    optimizer_->restore(checkpoint.optimizer, progress.step, path);
+    keeper_.restore(progress.best_epoch, progress.best_value, checkpoint.best);
+    history_ = progress.history;
     network_.load(checkpoint.network, path);
     for (const std::int64_t step : options_.snapshots) {
       if (step <= optimizer_->steps())
@@ -333,16 +329,14 @@ class Training {
   }
 
   void save() const {
-    Json history = Json::array();
-    for (const EpochRecord& record : history_) history.push_back(to_json(record));
     save_checkpoint(checkpoint_path(), {.network = network_.parameters(),
                                         .best = keeper_.best(),
                                         .optimizer = optimizer_->state(),
                                         .settings = settings_of(dataset_, options_),
-                                        .progress = {{"step", optimizer_->steps()},
-                                                     {"best_epoch", keeper_.best_epoch()},
-                                                     {"best_value", keeper_.best_value()},
-                                                     {"history", history}}});
+                                        .progress = {.step = optimizer_->steps(),
+                                                     .best_epoch = keeper_.best_epoch(),
+                                                     .best_value = keeper_.best_value(),
+                                                     .history = history_}});
     std::ofstream file(history_path(), std::ios::app);
     file << to_json(history_.back()).dump() << '\n';
     file.close();

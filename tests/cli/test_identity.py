@@ -57,7 +57,7 @@ def test_an_audit_of_changed_data_is_another_run(holdfast, table, tmp_path):
     before = (tmp_path / "run" / "results.json").read_bytes()
     assert "complete" in holdfast("audit", "audit.toml", "--out", "run").stderr
     write_table(table, turned=True)
-    holdfast.fails("audit", "audit.toml", "--out", "run", saying=["another run", "/data/", "--restart"])
+    holdfast.fails("audit", "audit.toml", "--out", "run", saying=["another run", "the data of", "have changed", "--restart"])
     assert (tmp_path / "run" / "results.json").read_bytes() == before
     holdfast("audit", "audit.toml", "--out", "run", "--restart")
     holdfast("audit", "audit.toml", "--out", "fresh")
@@ -125,7 +125,7 @@ def test_a_model_whose_name_has_a_colon_is_part_of_the_run(holdfast, subject, tm
     changed = bytearray(weights)
     changed[-1] ^= 1  # the last bits of the last weight
     (folder / "model.safetensors").write_bytes(bytes(changed))
-    holdfast.fails(*audit, saying=["another run", "/files/"])
+    holdfast.fails(*audit, saying=["another run", "v1:2/model.safetensors has changed"])
 
 
 def test_verify_recomputes_the_worst_samples(holdfast, table, tmp_path):
@@ -306,3 +306,15 @@ def test_a_training_is_not_continued_with_other_instructions(holdfast, tmp_path)
         env={"ATEN_CPU_CAPABILITY": "avx2"},
         saying=["another training", "instructions was"],
     )
+
+
+def test_no_page_is_made_of_results_that_were_changed(holdfast, subject, tmp_path):
+    run = ["audit", *subject, "--attack", "random(samples=2)", "--epsilon", "0.3", "--metric", "top_k(k=2)", "--out", "run"]
+    holdfast(*run, "--gate", "top_k(k=2)>=0")
+    holdfast("report", "run", "--out", "page.html")
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    results["rows"][0]["mean"] = 0.999
+    (tmp_path / "run" / "results.json").write_text(json.dumps(results))
+    for command in (["report", "run", "--out", "other.html"], ["leaderboard", "run", "--out", "board"]):
+        holdfast.fails(*command, saying=["run/results.json", "changed after the run"])
+    assert not (tmp_path / "other.html").exists()

@@ -84,6 +84,13 @@ def test_changed_weights_do_not_pass_the_checksum(holdfast, scripted, tmp_path):
     holdfast.fails("describe", "model.pt", saying="data/0 has a wrong checksum")
 
 
+def test_a_small_file_that_names_a_large_architecture_takes_no_memory(holdfast, tmp_path):
+    named = {"architecture": "mlp(inputs=4,hidden=300000x300000,classes=2)"}
+    save_file({"a": np.zeros(1, np.float32)}, tmp_path / "model.safetensors", metadata=named)
+    holdfast.fails("describe", "model.safetensors", saying="out of memory: ", code=3)
+    holdfast.fails("describe", "mlp:model.safetensors", saying="out of memory: ", code=3)
+
+
 def kernel_confines():
     """What Landlock and seccomp can do here: version of the first, and whether there is the second."""
     import ctypes

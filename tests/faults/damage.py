@@ -23,6 +23,7 @@ class Case:
     command: list[str]
     number: int
     limited: bool = True  # whether the command has --memory
+    beside: dict[str, bytes] = dataclasses.field(default_factory=dict)  # other files of the case
 
     def __str__(self) -> str:
         return f"{self.kind} {self.number}"
@@ -43,6 +44,35 @@ def _torchscript() -> bytes:
     file = io.BytesIO()
     torch.jit.save(torch.jit.trace(module, torch.rand(2, 6)), file)
     return file.getvalue()
+
+
+def _exported() -> bytes:
+    import torch
+
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
+    file = io.BytesIO()
+    program = torch.export.export(module, (torch.rand(2, 6),), dynamic_shapes=({0: torch.export.Dim("batch")},))
+    torch.export.save(program, file)
+    return file.getvalue()
+
+
+def _onnx() -> bytes:
+    """Two layers, written with the onnx package."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+
+    random = np.random.default_rng(0)
+    sizes = {"w1": (8, 6), "b1": (8,), "w2": (3, 8), "b2": (3,)}
+    weights = [numpy_helper.from_array(random.normal(size=size).astype(np.float32), name) for name, size in sizes.items()]
+    nodes = [
+        helper.make_node("Gemm", ["x", "w1", "b1"], ["h"], transB=1),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("Gemm", ["r", "w2", "b2"], ["y"], transB=1),
+    ]
+    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size])] for name, size in (("x", 6), ("y", 3))]
+    graph = helper.make_graph(nodes, "g", *ends, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
 
 
 def _csv() -> bytes:
@@ -98,6 +128,8 @@ def originals(base: Path) -> list[tuple[str, str, bytes, list[str], bool]]:
         ("array (.npy)", "inputs.npy", npy, explain, True),
         ("weights (.safetensors)", "model.safetensors", (base / "model.safetensors").read_bytes(), explain, True),
         ("TorchScript file", "model.pt", _torchscript(), ["explain", "--model", "model.pt", *explain[3:]], True),
+        ("torch.export program (.pt2)", "model.pt2", _exported(), ["explain", "--model", "model.pt2", *explain[3:]], True),
+        ("ONNX file", "model.onnx", _onnx(), ["explain", "--model", "model.onnx", *explain[3:]], True),
         ("schema (.json)", "schema.json", json.dumps(_SCHEMA).encode(), [*attack, "--schema", "schema.json"], True),
         ("configuration (.toml)", "audit.toml", _AUDIT, ["audit", "audit.toml", "--out", "out"], True),
         ("table (.csv)", "table.csv", _csv(), ["audit", "csv.toml", "--out", "out"], True),
@@ -122,6 +154,13 @@ def originals(base: Path) -> list[tuple[str, str, bytes, list[str], bool]]:
             "samples.csv of a run",
             "finished/samples.csv",
             (finished / "samples.csv").read_bytes(),
+            ["report", "finished", "--out", "r.html"],
+            False,
+        ),
+        (
+            "samples.json of a run",
+            "finished/arrays/0000/samples.json",
+            (finished / "arrays" / "0000" / "samples.json").read_bytes(),
             ["report", "finished", "--out", "r.html"],
             False,
         ),
@@ -163,10 +202,14 @@ def damaged(data: bytes, rng: random.Random, text: bool) -> bytes:
 
 def cases(base: Path, count: int, rng: random.Random) -> Iterator[Case]:
     sound = originals(base)
+    manifest = json.loads((base / "finished" / "manifest.json").read_text())
+    del manifest["digests"]  # else every change would be refused for being one, and no reader would see it
+    undigested = {"finished/manifest.json": json.dumps(manifest).encode()}
     for number in range(count):
         kind, file, data, command, limited = sound[number % len(sound)]
         text = Path(file).suffix in {".json", ".toml", ".csv", ".gate"}
         changed = damaged(data, rng, text)
         if file.endswith(".gate"):  # given as a word of the command line, which holds no zeros
             command = [*command, "--gate", os.fsdecode(changed.replace(b"\0", b"0") or b" ")]
-        yield Case(kind, file, changed, command, number, limited)
+        beside = undigested if file.startswith("finished/") and file not in undigested else {}
+        yield Case(kind, file, changed, command, number, limited, beside)

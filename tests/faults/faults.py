@@ -108,7 +108,8 @@ def try_input(base: Path, servers: server.Servers, case: damage.Case) -> str | N
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(base, folder, dirs_exist_ok=True)
-        (folder / case.file).write_bytes(case.data)
+        for path, data in {**case.beside, case.file: case.data}.items():
+            (folder / path).write_bytes(data)
         start = time.monotonic()
         try:
             command = [*case.command, "--memory", "2G"] if case.limited else case.command

@@ -201,6 +201,72 @@ def make_text():
     write("schema", "bad_type.json", "[]")
 
 
+def make_checkpoint():
+    progress = {"step": 8, "best_epoch": 1, "best_value": 0.5, "history": []}
+    record = {"epoch": 1, "learning_rate": 0.1, "loss": 0.3, "parts": {"ce": 0.3}, "ranking_kept": 0.9, "seconds": 0.01}
+    progress["history"] = [record, {**record, "validation": {"loss": 0.2, "accuracy": None, "auc": 0.5}}]
+    weight = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+    metadata = {"format": "holdfast training checkpoint 1", "settings": "{}"}
+
+    def file(name="network.w", settings=metadata, **changes):
+        return safetensors(
+            {"__metadata__": {**settings, "progress": json.dumps({**progress, **changes})}, name: weight}, bytes(8)
+        )
+
+    truncated("checkpoint", "one.safetensors", file())
+    write("checkpoint", "good_best.safetensors", file("best.w"))
+    write("checkpoint", "bad_tensor.safetensors", file("other.w"))
+    write("checkpoint", "bad_format.safetensors", file(settings={**metadata, "format": "?"}))
+    write("checkpoint", "bad_settings.safetensors", file(settings={**metadata, "settings": "{"}))
+    write("checkpoint", "bad_step.safetensors", file(step="eight"))
+    write("checkpoint", "bad_history.safetensors", file(history=[7]))
+
+
+def make_gates():
+    write("gate", "good_mean", "top_k(k=8)>=0.6")
+    write("gate", "good_low", " lens_precision( k = 4, w=2 ).low > 0.5 ")
+    write("gate", "good_drop", "kendall.drop<=0.05")
+    write("gate", "good_measure", "curvature<40")
+    write("gate", "bad_none", "top_k")
+    write("gate", "bad_field", "top_k.mode>=0.5")
+    write("gate", "bad_limit", "top_k>=high")
+    write("gate", "bad_reach", "top_k>=1.5")
+    write("gate", "bad_name", "top_q>=0.5")
+    write("gate", "bad_order", "top_k=>0.5")
+
+
+def make_run_folder():
+    """What run_folder.cpp reads of an audit of a table with three features."""
+    threat = {"norm": "l2", "epsilon": 0.5}
+    row = {"dataset": "d", "model": "m", "explainer": "saliency", "attack": "er", "metric": "top_k(k=1)"}
+    full = {**row, "threat": threat, "direction": "higher", "arrays": "arrays/0000"}
+    schema = {"layout": {"kind": "vector", "length": 3}, "features": [{"name": name} for name in "abc"], "classes": ["no", "yes"]}
+    manifest = {"kind": "audit", "seed": 3, "identity": {"tile": 4}, "datasets": [{"name": "d", "schema": schema}]}
+    models = [{"name": "m", "dataset": "d"}]
+    results = {"kind": "audit", "title": "t", "models": models, "rows": [full], "measures": [], "comparisons": [], "gates": []}
+    samples = ",".join([*row, "epsilon", "sample", "value", "first_swap"]) + "\n"
+    line = ",".join(f'"{value}"' for value in row.values())
+    samples += f"{line},0.5,4,1,\n{line},0.5,7,0.25,3\n"
+    kept = {"sample": 7, "label": 1, "prediction": 0, "value": 0.25, "top_original": [1], "top_perturbed": [2]}
+
+    def folder(manifest=manifest, results=results, samples=samples, kept=kept):
+        return b"\0".join(
+            part.encode() for part in (json.dumps(manifest), json.dumps(results), samples, json.dumps([kept, {**kept, "sample": 4}]))
+        )
+
+    grid = {"layout": {"kind": "grid", "channels": 1, "height": 1, "width": 3}}
+    write("run_folder", "good_audit", folder())
+    write("run_folder", "bad_grid", folder({**manifest, "datasets": [{"name": "d", "schema": grid}]}))
+    write("run_folder", "bad_manifest", folder(manifest={}))
+    write("run_folder", "bad_rows", folder(results={**results, "rows": 3}))
+    write("run_folder", "bad_number", folder(samples=samples.replace(",0.25,3", ",quarter,3")))
+    write("run_folder", "bad_far_number", folder(samples=samples.replace(",0.25,3", ",1e999,3")))
+    write("run_folder", "bad_sample", folder(samples=samples.replace("\"m\"", "\"other\"")))
+    write("run_folder", "bad_top", folder(kept={**kept, "top_original": [3]}))
+    write("run_folder", "bad_negative_top", folder(kept={**kept, "top_perturbed": [-1]}))
+    write("run_folder", "bad_empty", b"")
+
+
 def make_archives():
     truncated("gzip", "text.gz", gzip.compress(b"holdfast " * 20, mtime=0))
     write("gzip", "bad_bomb.gz", gzip.compress(bytes(1 << 17), mtime=0))
@@ -359,6 +425,9 @@ if __name__ == "__main__":
     make_idx()
     make_images()
     make_text()
+    make_checkpoint()
+    make_gates()
+    make_run_folder()
     make_archives()
     make_torchscript()
     make_exported()

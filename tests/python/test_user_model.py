@@ -176,6 +176,18 @@ def test_a_module_that_was_refused_is_refused_again(network, inputs):
             holdfast.explain(model, inputs)
 
 
+def test_a_module_that_mixes_large_batches_alone_is_refused_as_one(network, inputs):
+    """The samples were tried in batches of 20; an attack asks for more rows at once. It is no bug of the attack."""
+
+    class MixesMany(torch.nn.Module):
+        def forward(self, x):
+            return network(x + x.flip(0) if len(x) > 40 else x)
+
+    many = {"explainer": "integrated_gradients(steps=10)", "metric": "top_k(k=2)", "threat": holdfast.Threat(epsilon=3.0)}
+    with pytest.raises(holdfast.Error, match="depends on the other samples"):
+        holdfast.attack(MixesMany(), inputs, "random(samples=50)", **many)
+
+
 def test_two_threads_leave_a_shared_module_in_its_mode():
     """One ends while the other still works: neither may switch the other's mode, nor keep it."""
     shared = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Dropout(0.5))

@@ -5,6 +5,7 @@
 // `thickness(k=8)>=0.9` does the same for a measure, which has only the first four and drop.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct Gate {
 
 // Throws kUsage: an unknown name or field, no comparison, a limit that is not a number.
 Gate parse_gate(const std::string& text);
+// The same for other measures than those there are, without torch: the canonical name of a call, or nothing if it is no measure.
+using MeasureName = std::function<std::optional<std::string>(const std::string& call)>;
+Gate parse_gate(const std::string& text, const MeasureName& measure_name);
 
 // Holds every gate against the "rows" of results.json, or against its "measures": an array of
 // {"gate", "met", "rows": [{"row", "value", "met"}]}, with "measure" in place of "row" for measures. Some row must answer each

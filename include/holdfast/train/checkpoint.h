@@ -12,12 +12,14 @@
 #include "holdfast/core/json.h"
 #include "holdfast/core/stages.h"
 #include "holdfast/model/network.h"
+#include "holdfast/train/progress.h"
 
 namespace holdfast::train {
 
 struct Checkpoint {
   std::vector<Parameter> network, best, optimizer;
-  Json settings, progress;
+  Json settings;
+  TrainProgress progress;
 };
 
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);  // atomic

@@ -28,6 +28,7 @@
 #include "holdfast/data/dataset.h"
 #include "holdfast/measure/prediction.h"
 #include "holdfast/model/network.h"
+#include "holdfast/train/progress.h"
 
 namespace holdfast::train {
 
@@ -76,19 +77,6 @@ struct TrainOptions {
 TrainOptions resolved(const Dataset& dataset, TrainOptions options);
 // What decides the weights: everything but device, threads, folder, progress and ranks.
 Json to_json(const TrainOptions& options);
-
-struct EpochRecord {
-  std::int64_t epoch = 0;    // from 1
-  double learning_rate = 0;  // at its first step
-  double loss = 0;           // mean over the samples, as are the parts
-  std::vector<std::pair<std::string, double>> parts;
-  std::optional<double> validation_loss, accuracy, auc;  // of the validation samples; unset without any, or where undefined
-  std::optional<double> ranking_kept;                    // P@k against the starting network, of a retraining
-  double seconds = 0;
-};
-// One line of history.jsonl.
-Json to_json(const EpochRecord& record);
-EpochRecord epoch_record_from_json(const Json& json);
 
 // The network as it was after some of a training's optimiser steps.
 struct StepSnapshot {

@@ -23,6 +23,13 @@ void exclude_non_finite(AuditData& data) {
   if (data.samples.count() == 0) input_error("{}: no sample is finite", data.name);
 }
 
+Gate parse_gate(const std::string& text) {
+  return parse_gate(text, [](const std::string& call) -> std::optional<std::string> {
+    if (!measures().contains(parse_method_call(call).name)) return std::nullopt;
+    return measures().make(call)->name();
+  });
+}
+
 namespace {
 
 // Whether rows of this call may have the metric: it is the same, or its k is left to the explainer, which says it with the

@@ -10,6 +10,7 @@
 #include "holdfast/core/csv.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/number.h"
 #include "holdfast/core/words.h"
 #include "holdfast/measure/statistics.h"
 
@@ -65,8 +66,10 @@ class FinishedRun {
       if (part != table.places.end() && !line[part->second].empty()) continue;
       RowKey key;
       for (const std::size_t place : places) key.push_back(line[place]);
-      const double number = line[value].empty() ? std::numeric_limits<double>::quiet_NaN() : std::stod(line[value]);
-      values_[key].emplace(line[sample], number);
+      const std::optional<double> number =
+          line[value].empty() ? std::numeric_limits<double>::quiet_NaN() : parse_quotient(line[value]);
+      if (!number) input_error("{}: value '{}' is not a number", path, line[value]);
+      values_[key].emplace(line[sample], *number);
     }
   }
 

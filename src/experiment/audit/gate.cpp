@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "holdfast/core/error.h"
 #include "holdfast/core/method.h"
-#include "holdfast/measure/measure.h"
 #include "holdfast/metric/metric.h"
 
 namespace holdfast::experiment {
@@ -26,11 +26,6 @@ std::string without_spaces(const std::string& text) {
   std::string result;
   std::copy_if(text.begin(), text.end(), std::back_inserter(result), [](char letter) { return letter != ' ' && letter != '\t'; });
   return result;
-}
-
-bool is_measure(const std::string& call) {
-  const std::string name = parse_method_call(call).name;
-  return measures().contains(name) && !metrics().contains(name);
 }
 
 // What a number of the metric can be.
@@ -68,7 +63,7 @@ bool Gate::met_by(const std::optional<double>& value) const {
   return *value < limit;
 }
 
-Gate parse_gate(const std::string& text) {
+Gate parse_gate(const std::string& text, const MeasureName& measure_name) {
   const std::string plain = without_spaces(text);
   const std::size_t at = plain.find_first_of("<>");
   if (at == std::string::npos || at == 0) {
@@ -91,8 +86,10 @@ Gate parse_gate(const std::string& text) {
       usage_error("gate '{}': unknown field '{}'{}", text, gate.field, suggestion(gate.field, fields));
     }
   }
-  gate.of_measure = is_measure(gate.metric);
-  gate.metric = gate.of_measure ? measures().make(gate.metric)->name() : metrics().make(gate.metric)->name();
+  const std::optional<std::string> measure =
+      metrics().contains(parse_method_call(gate.metric).name) ? std::nullopt : measure_name(gate.metric);
+  gate.of_measure = measure.has_value();
+  gate.metric = measure ? *measure : metrics().make(gate.metric)->name();
   if (gate.of_measure && is_one_of(kLevelFields, gate.field))
     usage_error("gate '{}': a measure has no level, so nothing {}", text, gate.field);
 
