@@ -67,7 +67,7 @@ void measure(PaperRun& run, const Setting& setting, std::vector<Entry>& entries,
       if (part == "validation") subject.rows = first_rows(member.data->data, part, setting.choice_samples);
       const Schema& schema = member.data->data.schema;
       const std::int64_t k = explainers().make(subject.explainer)->usual_top(schema).value();
-      AttackChoice attack = attack_of(setting, setting.strong, {fmt::format("top_k(k={})", k)}, "worst");
+      PaperAttack attack = attack_of(setting, setting.strong, {fmt::format("top_k(k={})", k)}, "worst");
       attack.epsilon = reach.radius;
       attack.valid = true;
       attack.switches = reach.switches;
