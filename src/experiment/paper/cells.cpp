@@ -6,7 +6,7 @@
 
 #include <fmt/ranges.h>
 
-#include "../samples.h"
+#include "../model_tiles.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/samples.h"
 #include "holdfast/experiment/measure_all.h"
