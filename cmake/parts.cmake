@@ -75,14 +75,21 @@ endif()
 set(holdfast_lighter $<IF:$<CONFIG:Release>,-O1,-O0>)
 set(holdfast_lighter_torch $<$<AND:$<CONFIG:Release>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-O1>)
 
-# Fifteen sources at a time. To take up the precompiled header costs two seconds, more than most files themselves, and what fifteen
-# files make of a template is made once: fifteen at a time take half the time of six. Hence names in anonymous namespaces must differ
-# within a stage (kTopKInfo, not kInfo), or lie in a namespace of their own.
+# About fifteen sources at a time, in batches of one size. To take up the precompiled header costs two seconds, more than most files
+# themselves, and what fifteen files make of a template is made once: fifteen at a time take half the time of six. Hence names in
+# anonymous namespaces must differ within a stage (kTopKInfo, not kInfo), or lie in a namespace of their own.
 function(holdfast_together target)
   if(NOT HOLDFAST_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 15)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  math(EXPR parts "(${count} + 7) / 15")
+  if(parts LESS 1)
+    set(parts 1)
+  endif()
+  math(EXPR each "(${count} + ${parts} - 1) / ${parts}")
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${each})
 endfunction()
 
 function(holdfast_settings target)

@@ -1,9 +1,10 @@
-"""Finds type names that are defined twice in one namespace: check_type_names.py [ROOT]
+"""Finds type names that are defined twice in one namespace, and public types of one name: check_type_names.py [ROOT]
 
 Two classes of one name in one namespace are undefined behaviour, even when no file sees both: the linker keeps one of the two
 sets of functions, and no compiler says so. The sources of the libraries, the program and the bindings are read together, and
 each folder of tests and each benchmark together with these. Types in an anonymous namespace belong to their file and do not
-count. The exit code is 1 when a name is defined twice.
+count. Public types, those of a header below include, have names of their own in all namespaces; types within a type are named
+with it. The exit code is 1 when a name is defined twice.
 """
 
 import collections
@@ -151,6 +152,17 @@ def twice(found):
     return {name: places for name, places in names.items() if len(places) > 1}
 
 
+def public_twice(found):
+    """{name: definitions} of public types that share a name, in whatever namespaces."""
+    types = {definition.name for definition in found}
+    names = collections.defaultdict(dict)
+    for definition in found:
+        space, _, name = definition.name.rpartition("::")
+        if definition.path.parts[0] == "include" and space not in types:
+            names[name][definition.name] = definition
+    return {name: list(places.values()) for name, places in names.items() if len(places) > 1}
+
+
 def read_folder(root, folder, deep=True):
     files = (root / folder).rglob("*") if deep else (root / folder).glob("*")
     for path in sorted(files):
@@ -173,12 +185,13 @@ def check(root):
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
-    clashes = check(root)
-    for name, places in sorted(clashes.items()):
-        print(f"{name} is defined {len(places)} times in one namespace:")
-        for place in places:
-            print(f"  {place.path}:{place.line}")
-    return 1 if clashes else 0
+    clashes, shared = check(root), public_twice(list(read_folder(root, "include")))
+    for what, found in (("in one namespace", clashes), ("in public headers", shared)):
+        for name, places in sorted(found.items()):
+            print(f"{name} is defined {len(places)} times {what}:")
+            for place in places:
+                print(f"  {place.path}:{place.line}")
+    return 1 if clashes or shared else 0
 
 
 if __name__ == "__main__":

@@ -68,10 +68,6 @@ Split stratified_split(std::span<const std::int64_t> labels, std::uint64_t seed,
   return cut(proportional_order(labels, seed), shares);
 }
 
-Split random_split(std::int64_t count, std::uint64_t seed, const SplitShares& shares) {
-  return cut(RandomStream(seed, "data.split").permutation(count), shares);
-}
-
 Split official_split(std::span<const std::int64_t> labels, std::int64_t train_count, std::uint64_t seed, double validation) {
   const auto count = static_cast<std::int64_t>(labels.size());
   HOLDFAST_CHECK(0 <= train_count && train_count <= count);

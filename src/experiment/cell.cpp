@@ -22,7 +22,6 @@
 #include "holdfast/core/words.h"
 #include "holdfast/explain/batch_rows.h"
 #include "model_tiles.h"
-#include "samples.h"
 
 namespace holdfast::experiment {
 namespace {

@@ -11,7 +11,7 @@
 #include "holdfast/experiment/cell_facts.h"
 #include "holdfast/experiment/measure_all.h"
 #include "holdfast/experiment/run_folder.h"
-#include "samples.h"
+#include "model_tiles.h"
 
 namespace holdfast::experiment {
 namespace {

@@ -1,8 +1,7 @@
 #include "holdfast/experiment/measure_all.h"
 
-#include <cmath>
-
 #include "holdfast/core/torch.h"
+#include "holdfast/experiment/reproduce_statistics.h"
 #include "model_tiles.h"
 
 namespace holdfast::experiment {
@@ -61,17 +60,6 @@ Measurement unpacked(const std::string& bytes) {
   Measurement part{.values = json.at("values")};
   for (const Json& entry : json.at("parts")) part.parts.emplace_back(entry.at(0), entry.at(1).get<std::vector<double>>());
   return part;
-}
-
-// The mean of the values that are defined; NaN, which JSON writes as null, where there are none.
-double defined_mean(const std::vector<double>& values) {
-  double sum = 0, count = 0;
-  for (const double value : values) {
-    if (std::isnan(value)) continue;
-    sum += value;
-    ++count;
-  }
-  return sum / count;
 }
 
 }  // namespace

@@ -79,6 +79,16 @@ at::Tensor to_cpu(const at::Tensor& tensor) {
   return (at::isReducedFloatingType(plain.scalar_type()) ? plain.to(at::kFloat) : plain).contiguous();
 }
 
+std::vector<std::int64_t> to_vector(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  const at::Tensor values = tensor.to(at::kCPU, at::kLong).contiguous();
+  return {values.const_data_ptr<std::int64_t>(), values.const_data_ptr<std::int64_t>() + values.numel()};
+}
+
+at::Tensor confidence(const at::Tensor& logits, const at::Tensor& classes) {
+  return class_scores(logits, classes).contiguous();
+}
+
 void check_maps(const at::Tensor& maps, const std::string& explainer, const std::string& model) {
   const std::int64_t samples = maps.size(0);
   std::int64_t empty = 0;

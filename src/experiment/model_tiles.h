@@ -72,6 +72,10 @@ Samples samples_for(const Samples& samples, const Tile& tile, const Model& model
 Samples with_any_targets(Samples samples);
 
 at::Tensor to_cpu(const at::Tensor& tensor);
+// Empty for an undefined tensor.
+std::vector<std::int64_t> to_vector(const at::Tensor& tensor);
+// Probability of the class, [B] double.
+at::Tensor confidence(const at::Tensor& logits, const at::Tensor& classes);
 
 // A map that is zero everywhere ranks nothing and cannot be moved: as a result it would pass for perfectly robust. Warns of
 // some, throws kInput when all are.

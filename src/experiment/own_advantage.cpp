@@ -12,7 +12,6 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/measure/replaced.h"
 #include "model_tiles.h"
-#include "samples.h"
 
 namespace holdfast::experiment {
 namespace own {

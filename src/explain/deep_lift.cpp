@@ -4,16 +4,20 @@
 // in place of its derivative, and they are chained like derivatives (deep_lift_rules.h).
 // Shrikumar, Greenside, Kundaje, "Learning Important Features Through Propagating Activation Differences", ICML 2017.
 //
-// Departures. A probability or cross-entropy is rescaled through the softmax too (deep_lift_output.h), so that the map is
+// Departures. A probability or cross-entropy is rescaled through the softmax too (rescaled_cotangent), so that the map is
 // complete for what is explained; the paper, and Captum, explain a logit. Max pooling shares nothing between windows that
 // overlap, so it is complete there as well. One-hot groups are projected out of the multipliers, before they meet the difference.
+#include <cmath>
+#include <limits>
+
 #include "baseline.h"
 #include "completeness.h"
-#include "deep_lift_output.h"
 #include "deep_lift_rules.h"
 #include "finish.h"
+#include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/explainer.h"
+#include "holdfast/explain/logit_cotangent.h"
 #include "layer_explainer.h"
 
 namespace holdfast::explain::deep_lift {
@@ -25,6 +29,54 @@ const MethodInfo kInfo{
         "Shrikumar, Greenside, Kundaje, Learning Important Features Through Propagating Activation Differences, ICML 2017",
     .options = {target_option(), baseline_option(), blur_option(), project_option()},
     .needs = {"layers of a network"}};
+
+// log((exp(a) - exp(b)) / (a - b)) = (a + b) / 2 + log(sinh(t) / t), t = |a - b| / 2, without overflow and smooth at a = b.
+at::Tensor log_of_logarithmic_mean(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor t = (a - b).abs() / 2;
+  // sinh(t) / t = 1 + t^2/6 + t^4/120 + ...: below the fourth root of the rounding two terms of its logarithm are exact.
+  const double near = std::pow(std::numeric_limits<double>::epsilon(), 0.25);
+  const at::Tensor is_near = t < (a.scalar_type() == at::kDouble ? near : 0.02);
+  const at::Tensor far = at::where(is_near, at::ones_like(t), t);
+  const at::Tensor squared = at::where(is_near, t, at::zeros_like(t)).square();
+  const at::Tensor series = squared / 6 - squared.square() / 180;
+  const at::Tensor closed = far + at::log1p(-(-2 * far).exp()) - (2 * far).log();
+  return (a + b) / 2 + at::where(is_near, series, closed);
+}
+
+at::Tensor log_probability(const at::Tensor& logits, const at::Tensor& column) {
+  return at::log_softmax(logits, 1).gather(1, column);
+}
+
+// The last nonlinearity of deep_lift, from the logits to what is explained, under the rescale rule.
+//
+// With d_j = z_j - z_c and T = 1 + sum over j != c of exp(d_j), p_c = 1 / T. Rescaling exp, the reciprocal and the logarithm one
+// after the other gives multipliers that sum to 0 (a constant on all logits moves nothing, as it should) and that are complete:
+//     probability   -p_c p0_c L_j             at j != c          L_j = (exp(d_j) - exp(d0_j)) / (d_j - d0_j)
+//     ce             L_j / L(T, T0)           at j != c          L(T, T0) = (T - T0) / (log T - log T0)
+// and minus their sum at c. L is the logarithmic mean; it tends to the derivative where both points are the same. For two classes
+// this is the rescale rule of the logistic function of the margin.
+//
+// Like those of logit_cotangent.h, multipliers of a saturated softmax underflow; the largest one's logarithm is kept apart as the
+// scale.
+//
+// Multipliers of the logits [B, classes]; `reference` [B or 1, classes] are the logits at the baseline.
+LogitCotangent rescaled_cotangent(const at::Tensor& logits, const at::Tensor& reference, const at::Tensor& targets,
+                                  ExplainedQuantity quantity) {
+  if (quantity == ExplainedQuantity::kLogit || logits.size(1) == 1) return logit_cotangent(logits, targets, quantity);
+  const at::Tensor column = targets.unsqueeze(1);
+  const at::Tensor base = reference.expand_as(logits);
+  const at::Tensor is_target = at::zeros_like(logits, at::kBool).scatter_(1, column, true);
+  const at::Tensor log_p = log_probability(logits, column), log_p0 = log_probability(base, column);
+  const at::Tensor log_means = log_of_logarithmic_mean(logits - logits.gather(1, column), base - base.gather(1, column));
+
+  const bool probability = quantity == ExplainedQuantity::kProbability;
+  const at::Tensor log_factor = probability ? log_p + log_p0 : -log_of_logarithmic_mean(-log_p, -log_p0);
+  const at::Tensor log_pull = (log_means + log_factor).masked_fill(is_target, -std::numeric_limits<double>::infinity());
+  const at::Tensor log_scale = log_pull.detach().amax(1, /*keepdim=*/true);
+  const at::Tensor pull = (log_pull - log_scale).exp();  // of the cross-entropy
+  const at::Tensor balanced = pull - is_target * pull.sum(1, /*keepdim=*/true);
+  return {probability ? -balanced : balanced, log_scale.squeeze(1)};
+}
 
 class DeepLift final : public LayerExplainer {
  public:

@@ -19,7 +19,7 @@ constexpr bool kLinear =
     std::is_same_v<Known, op::AdaptiveAvgPool2d> || std::is_same_v<Known, op::Mean> || std::is_same_v<Known, op::Pad> ||
     std::is_same_v<Known, op::Slice> || std::is_same_v<Known, op::Add> || std::is_same_v<Known, op::Multiply> ||
     std::is_same_v<Known, op::Concat> || std::is_same_v<Known, op::Flatten> || std::is_same_v<Known, op::Reshape> ||
-    std::is_same_v<Known, op::FoldSides> || std::is_same_v<Known, op::Dropout> || std::is_same_v<Known, op::Select> ||
+    std::is_same_v<Known, op::FoldSides> || std::is_same_v<Known, op::Dropout> || std::is_same_v<Known, op::SelectIndex> ||
     std::is_same_v<Known, op::Permute> || std::is_same_v<Known, op::Input>;
 
 // (y - y0) / (x - x0), and `otherwise` where |x - x0| <= near.

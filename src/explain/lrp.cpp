@@ -116,7 +116,7 @@ std::vector<bool> nodes_before_layers(const Network& network) {
   for (const Node& node : network.nodes()) {
     const bool prepares =
         is_one_of<op::Input, op::Affine, op::Standardize, op::ReverseChannels, op::BatchNorm, op::Pad, op::Slice, op::Multiply,
-                  op::Concat, op::Flatten, op::Reshape, op::FoldSides, op::Dropout, op::Select, op::Permute>(node.operation);
+                  op::Concat, op::Flatten, op::Reshape, op::FoldSides, op::Dropout, op::SelectIndex, op::Permute>(node.operation);
     before.push_back(prepares && std::all_of(node.inputs.begin(), node.inputs.end(),
                                              [&](int input) { return before[static_cast<std::size_t>(input)]; }));
   }
@@ -220,7 +220,7 @@ class Lrp final : public LayerExplainer {
     if (is_one_of<op::Product, op::MatMul>(operation)) return in_proportion(step, 0.5);
     // Values are moved, or the largest is: the vector-Jacobian product moves relevance back.
     HOLDFAST_CHECK((is_one_of<op::ReverseChannels, op::MaxPool2d, op::Pad, op::Slice, op::Concat, op::Flatten, op::Reshape,
-                              op::FoldSides, op::Dropout, op::Select, op::Permute>(operation)));
+                              op::FoldSides, op::Dropout, op::SelectIndex, op::Permute>(operation)));
     return step.pull(step.cotangent());
   }
 

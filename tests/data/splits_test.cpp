@@ -53,22 +53,20 @@ TEST(StratifiedSplit, IsTheSameForASeedAndAnotherForAnother) {
   const Positions labels = uneven_labels();
   EXPECT_TRUE(same(stratified_split(labels, 3), stratified_split(labels, 3)));
   EXPECT_NE(stratified_split(labels, 3).test, stratified_split(labels, 4).test);
-  EXPECT_TRUE(same(random_split(100, 3), random_split(100, 3)));
-  EXPECT_NE(random_split(100, 3).test, random_split(100, 4).test);
 }
 
-TEST(RandomSplit, PartitionsIn60To20To20) {
-  const Split split = random_split(103, 0);
+TEST(StratifiedSplit, PartitionsIn60To20To20) {
+  const Split split = stratified_split(Positions(103), 0);
   expect_partition(split, 103);
   EXPECT_EQ(split.validation.size(), 21U);
   EXPECT_EQ(split.test.size(), 21U);
 }
 
-TEST(RandomSplit, SharesThatLeaveNothingForTrainingAreAllowedAndMoreAreNot) {
-  EXPECT_TRUE(random_split(11, 0, {.validation = 0.5, .test = 0.5}).train.empty());
-  expect_partition(random_split(11, 0, {.validation = 0.5, .test = 0.5}), 11);
-  EXPECT_ERROR(random_split(10, 0, {.validation = 0.6, .test = 0.5}), kUsage, "validation 0.6 and test 0.5");
-  EXPECT_ERROR(random_split(10, 0, {.validation = -0.1, .test = 0.5}), kUsage, "must be 0 or more");
+TEST(StratifiedSplit, SharesThatLeaveNothingForTrainingAreAllowedAndMoreAreNot) {
+  EXPECT_TRUE(stratified_split(Positions(11), 0, {.validation = 0.5, .test = 0.5}).train.empty());
+  expect_partition(stratified_split(Positions(11), 0, {.validation = 0.5, .test = 0.5}), 11);
+  EXPECT_ERROR(stratified_split(Positions(10), 0, {.validation = 0.6, .test = 0.5}), kUsage, "validation 0.6 and test 0.5");
+  EXPECT_ERROR(stratified_split(Positions(10), 0, {.validation = -0.1, .test = 0.5}), kUsage, "must be 0 or more");
 }
 
 TEST(OfficialSplit, KeepsTheTestSetAndDividesTheRest) {

@@ -1,11 +1,13 @@
 // How the R2ET experiments come from numbers to verdicts: by intervals, never by means alone.
 #include <cmath>
+#include <set>
 
 #include <gtest/gtest.h>
 
 #include "../../src/experiment/r2et/claims.h"
 #include "../../src/experiment/r2et/contest.h"
 #include "../../src/experiment/r2et/regime.h"
+#include "../../src/experiment/r2et/specific.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast::experiment::paper::r2et {
@@ -243,6 +245,10 @@ TEST(R2etClaims, AtIsUnstableWhereItFallsAndVaries) {
       steady{{"AT", {0.8, 0.81, 0.8}}, {"R2ET\\H", {0.1, 0.8, 0.5}}};
   EXPECT_EQ(judge_unstable({ordering_of("Adult", falls), ordering_of("Bank", falls)}, 0).judgement, kHolds);
   EXPECT_EQ(judge_unstable({ordering_of("Adult", steady), ordering_of("Bank", steady)}, 0).judgement, kFails);
+  // It falls, and varies less than R2ET\H.
+  const ByName in_part{{"AT", {0.1, 0.102, 0.101}}, {"R2ET\\H", {0.3, 0.7, 0.5}}},
+      in_part_too{{"AT", {0.2, 0.203, 0.201}}, {"R2ET\\H", {0.3, 0.7, 0.52}}};
+  EXPECT_EQ(judge_unstable({ordering_of("Adult", in_part), ordering_of("Bank", in_part_too)}, 0).judgement, kInPart);
 }
 
 TEST(R2etClaims, AreOpenWhereIntervalsAreWide) {
@@ -520,6 +526,60 @@ TEST(R2etRegime, IsNearWhereTheIntervalSaysSo) {
   EXPECT_GT(*far.number.low, 0.05);
   // Around 0 the distance's interval begins there.
   EXPECT_EQ(*distance(fit_of(1, 0.88, 0.83, 0.9).tables[1], 0).low, 0);
+}
+
+// Three networks of one method that are the same but for a little; `spread` lets the lift differ.
+robust::Networks networks_like(double lift, double sets, double own, double loss, double spread = 0.001) {
+  robust::Networks one{.method = "SP", .rows = {}, .losses = {}};
+  for (const double step : {-1.0, 0.0, 1.0}) {
+    one.rows.push_back({0.9, 0.5, lift + spread * step, sets, own});
+    one.losses.push_back(loss + 1e-5 * step);
+  }
+  return one;
+}
+
+TEST(R2etSpecific, ATableNeedsEveryNumberAndTheAuc) {
+  const auto judged = [](const std::vector<robust::Networks>& all) { return robust::judge_table("Adult", all).judgement; };
+  const robust::Networks met = networks_like(0.4, 5, 0.1, 0), open = networks_like(0.25, 5, 0.1, 0, 0.2);
+  EXPECT_EQ(judged({met}), kHolds);
+  EXPECT_EQ(judged({networks_like(0.1, 5, 0.1, 0)}), kFails);
+  EXPECT_EQ(judged({networks_like(0.4, 2, 0.1, 0)}), kFails);
+  EXPECT_EQ(judged({networks_like(0.4, 5, 0, 0)}), kFails);
+  EXPECT_EQ(judged({networks_like(0.4, 5, 0.1, -0.01)}), kFails);  // it costs too much AUC
+  EXPECT_EQ(judged({open}), kNotDecided);
+  EXPECT_EQ(judged({networks_like(std::nan(""), 5, 0.1, 0)}), kNotDecided);
+  // One method is enough, wherever it stands.
+  const robust::Networks lost = networks_like(0.5, 2, 0.1, 0);
+  EXPECT_EQ(judged({lost, met, open}), kHolds);
+  EXPECT_EQ(judged({open, lost}), kNotDecided);
+  EXPECT_NEAR(robust::judge_table("Adult", {met, lost}).lift.value, 0.5, 1e-12);
+}
+
+TEST(R2etSpecific, HoldsOnThreeOfSixTables) {
+  const robust::TableFinding met{"Adult", kHolds, "SP", around(0.4, 0.01)}, lost{"Bank", kFails, "SP", around(0.1, 0.01)},
+      open{"COMPAS", kNotDecided, "SP", around(0.2, 0.1)};
+  EXPECT_EQ(robust::judge({met, met, met, lost, lost, lost}).judgement, kHolds);
+  EXPECT_EQ(robust::judge({met, met, lost, lost, lost, lost}).judgement, kFails);
+  EXPECT_EQ(robust::judge({met, met, open, lost, lost, lost}).judgement, kNotDecided);
+  EXPECT_EQ(robust::judge({met, met, lost, lost}).judgement, kNotDecided);  // two tables were not tried
+  EXPECT_EQ(robust::judge({lost, lost, lost, lost}).judgement, kFails);
+  EXPECT_EQ(robust::judge({lost, met}).number.value, 0.4);
+  EXPECT_EQ(robust::judge({lost}).words.at("met"), "nowhere");
+}
+
+// A new claim needs tests of its verdicts above.
+TEST(R2etClaims, AllAreTested) {
+  std::set<std::string> tested, declared;
+  for (const char* claim : {"table1 R1", "table1 R2", "table1 R3", "table1 R4", "table1 R7", "table1 R13", "table2 R5",
+                            "table3 R8", "table4 R9", "fig3 R6", "fig4 R12", "explainers R10", "cost R7", "bounds R11",
+                            "beyond R2", "beyond R4", "tradeoff ours", "specific specific", "regime regime"})
+    tested.insert(claim);
+  for (const std::string& experiment : r2et_paper().experiments) {
+    const std::string name = "r2et/" + experiment;
+    for (const Claim& claim : read_plan(carried_file(name + ".toml"), name, Scale::kFull).claims)
+      declared.insert(experiment + " " + claim.id);
+  }
+  EXPECT_EQ(declared, tested);
 }
 
 }  // namespace

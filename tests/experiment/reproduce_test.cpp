@@ -322,8 +322,10 @@ TEST(OwnExperiment, SaysWhatItDoesNotKnow) {
   for (const char* name : {"../rows", "/rows", "mine/a/rows", "mine/", "mine/verdicts"})
     refused("mine/rows", name, "cannot name a file; write NAME or GROUP/NAME");
   refused("top_k(k={k})", "top_k(k={kk})", "{kk} is not known here");
-  refused("\"SP\"]", "\"SPP\"]", "there is no method 'SPP'");
+  refused("\"SP\"]", "\"SPP\"]", "there is no method 'SPP' (did you mean 'SP'?)");
+  refused("paper = \"r2et\"", "paper = \"r2e\"", "carries no file configs/r2e/paper.toml (did you mean 'r2et/paper.toml'?)");
   refused("like = \"table\"", "like = \"tabel\"", "there is no base or setting 'tabel'");
+  refused("[[setting]]", "[[note]]\ntext = \"none\"\n[[method]]", "it has no settings; name some of the paper's");
   refused("of = \"AUC\"", "of = \"AUCC\"", "'AUCC' is not known");
   refused("columns = [\"er\"]", "columns = [\"mse\"]", "table 'P@4': column 'mse' is not known");
   refused("method: {method}", "method: {methd}", "{methd} is not known here (did you mean 'method'?");

@@ -215,7 +215,10 @@ std::vector<Row> shape_rows() {
       {"adjacency", {2, 6}, op::Adjacency{.nodes = 4}, [](const at::Tensor& x) { return normalised_adjacency(x, 4); }},
       {"product", {2, 3}, op::Product{}, [](const at::Tensor& x) { return 2 * x.square(); }, true},
       {"abs", {2, 3}, op::Abs{}, [](const at::Tensor& x) { return at::maximum(x, -x); }},
-      {"select", {2, 3, 4}, op::Select{.dim = 2, .index = 1}, [](const at::Tensor& x) { return x.narrow(2, 1, 1).squeeze(2); }},
+      {"select",
+       {2, 3, 4},
+       op::SelectIndex{.dim = 2, .index = 1},
+       [](const at::Tensor& x) { return x.narrow(2, 1, 1).squeeze(2); }},
       {"permute", {2, 3, 4}, op::Permute{.dims = {0, 2, 1}}, [](const at::Tensor& x) { return x.transpose(1, 2); }},
       {"dropout", {2, 3}, op::Dropout{}, [](const at::Tensor& x) { return x; }},
   };

@@ -61,6 +61,17 @@ def test_accepts_what_is_not_the_same_type(tmp_path, first, second):
     assert (result.returncode, result.stdout) == (0, "")
 
 
+def test_public_types_have_names_of_their_own(tmp_path):
+    files = {
+        "include/holdfast/a.h": "namespace a { struct Shared {}; struct Outer { struct Options {}; }; }",
+        "include/holdfast/b.h": "namespace b { struct Shared {}; struct Other { struct Options {}; }; }",
+        "src/core/c.h": "namespace c { struct Outer {}; }",
+    }
+    result = run(tmp_path, files)
+    assert result.returncode == 1 and result.stdout.startswith("Shared is defined 2 times in public headers:")
+    assert "Options" not in result.stdout and "Outer" not in result.stdout
+
+
 def test_tests_are_compared_with_the_library_and_not_with_other_programs(tmp_path):
     files = {
         "tests/attack/a_test.cpp": "struct Own {};",

@@ -22,8 +22,6 @@ struct SplitShares {
 
 // Parts of exactly round(share * count) samples in which every class has its share, to within one sample a class.
 Split stratified_split(std::span<const std::int64_t> labels, std::uint64_t seed, const SplitShares& shares = {});
-// Splits without regard to classes.
-Split random_split(std::int64_t count, std::uint64_t seed, const SplitShares& shares = {});
 
 // For datasets that come with a test set: the first `train_count` samples are stratified into training and validation,
 // all the others are the test set.

@@ -28,7 +28,7 @@ struct MeasureTask {
   std::int64_t memory = kExplainMemory;
 
   // Gives the explainer's task for the same samples.
-  ExplainTask explain_task() const;
+  ExplainTask explain_task() const { return {.model = model, .samples = samples, .seed = seed, .memory = memory}; }
 };
 
 struct Measurement {

@@ -116,7 +116,7 @@ struct Dropout {
 struct Product {};
 struct Abs {};
 // One position of a dimension, which goes away.
-struct Select {
+struct SelectIndex {
   std::int64_t dim = 1, index = 0;
 };
 // All dimensions in their new order; the batch's stays first.
@@ -129,7 +129,7 @@ struct Permute {
 using Operation = std::variant<op::Input, op::Affine, op::Standardize, op::ReverseChannels, op::Linear, op::Conv2d, op::BatchNorm,
                                op::Activation, op::MaxPool2d, op::AvgPool2d, op::AdaptiveAvgPool2d, op::Mean, op::Pad, op::Slice,
                                op::Add, op::Multiply, op::Concat, op::Flatten, op::Reshape, op::FoldSides, op::SideDistance,
-                               op::Adjacency, op::MatMul, op::Dropout, op::Product, op::Abs, op::Select, op::Permute>;
+                               op::Adjacency, op::MatMul, op::Dropout, op::Product, op::Abs, op::SelectIndex, op::Permute>;
 
 // Whether the operation is of one of these kinds: is_one_of<op::Linear, op::Conv2d>(operation).
 template <class... Kinds>

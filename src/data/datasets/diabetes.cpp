@@ -1,8 +1,6 @@
 // Pima Indians Diabetes, as Weka ships it (diabetes.arff): does a test for diabetes turn out positive?
 // Eight numbers; zeros that stand for missing values are left as they are.
-#include "holdfast/data/dataset.h"
-#include "arff.h"
-#include "tables.h"
+#include "weka_table.h"
 
 namespace holdfast::data::diabetes {
 
@@ -14,42 +12,15 @@ const MethodInfo kInfo{.name = "diabetes",
                        .options = table_options(),
                        .notes = "768 rows, 268 of them positive; 8 numbers. The file is Weka's, Debian's package weka"};
 
-const std::vector<std::string> kColumns{"pregnancies", "glucose", "pressure", "skin", "insulin", "mass", "pedigree", "age"};
-
-class Diabetes final : public DatasetLoader {
- public:
-  explicit Diabetes(const Options& options) : encoding_(encoding_of(options)) {}
-
-  Source source() const override {
-    return {.folder = "diabetes",
-            .files = {{.path = "diabetes.arff",
-                       .sha256 = {"01c38ba089121a39a4ee5bafb3c9bddd71e4337d8f0268c85a999a37c1a027e6"},
-                       .url = "https://raw.githubusercontent.com/bnjmn/weka/cf0496df4b900e92805d7e35c3deeaa92fed4d09/wekadocs/"
-                              "data/diabetes.arff"}},
-            .licence = "not stated",
-            .homepage = "https://www.openml.org/d/37",
-            .package = "weka",
-            .package_folders = {"/usr/share/doc/weka/examples"}};
-  }
-
-  Dataset load(const LoadContext& context) const override {
-    const std::string path = require_source(kInfo.name, source(), context.folder) + "/diabetes.arff";
-    std::vector<std::string> names = kColumns;
-    names.emplace_back("class");
-    const CsvTable csv = read_arff(path, names);
-    const ColumnReader read(csv, path);
-    Table table;
-    for (const std::string& name : kColumns) table.push_back(read.numeric(name));
-    const Column labels = read.categorical("class", {"tested_negative", "tested_positive"});
-    return table_dataset(table, labels, stratified_split(labels.codes, context.seed), encoding_);
-  }
-
- private:
-  Encoding encoding_;
-};
-
 void add_to(Registry<DatasetLoader>& registry) {
-  registry.add<Diabetes>(kInfo);
+  registry.add(kInfo, [](const Options& options) {
+    const std::vector<TableColumn> columns{{"pregnancies"}, {"glucose"}, {"pressure"}, {"skin"},
+                                           {"insulin"},     {"mass"},    {"pedigree"}, {"age"}};
+    const Source source =
+        weka_source("diabetes", "diabetes.arff", "01c38ba089121a39a4ee5bafb3c9bddd71e4337d8f0268c85a999a37c1a027e6",
+                    "not stated", "https://www.openml.org/d/37");
+    return std::make_unique<WekaTable>(source, columns, std::vector<std::string>{"tested_negative", "tested_positive"}, options);
+  });
 }
 
 }  // namespace holdfast::data::diabetes

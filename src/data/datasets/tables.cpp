@@ -10,6 +10,13 @@ std::vector<OptionSpec> table_options(std::vector<OptionSpec> own) {
   return options;
 }
 
+Table read_columns(const ColumnReader& reader, const std::vector<TableColumn>& columns) {
+  Table table;
+  for (const TableColumn& column : columns)
+    table.push_back(column.levels.empty() ? reader.numeric(column.name) : reader.categorical(column.name, column.levels));
+  return table;
+}
+
 Dataset table_dataset(const Table& table, const Column& labels, Split split, const Encoding& encoding) {
   EncodedTable encoded = encode(table, encoding, split.train);
   Dataset dataset;

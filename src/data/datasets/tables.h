@@ -16,6 +16,13 @@ std::vector<OptionSpec> table_options(std::vector<OptionSpec> own = {});
 // Encodes `table` with statistics of the training part. `labels` is categorical: its levels are the classes.
 Dataset table_dataset(const Table& table, const Column& labels, Split split, const Encoding& encoding);
 
+// A column of a file; one without levels is a number.
+struct TableColumn {
+  std::string name;
+  std::vector<std::string> levels = {};
+};
+Table read_columns(const ColumnReader& reader, const std::vector<TableColumn>& columns);
+
 // Gives the rows for which `keep` is true, with their lines.
 template <class Keep>
 CsvTable filtered(const CsvTable& csv, Keep keep) {

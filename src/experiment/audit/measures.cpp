@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "../samples.h"
+#include "../model_tiles.h"
 #include "files.h"
 #include "holdfast/core/csv.h"
 #include "holdfast/core/files.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../samples.h"
+#include "../model_tiles.h"
 #include "files.h"
 #include "holdfast/core/method.h"
 #include "holdfast/core/torch.h"

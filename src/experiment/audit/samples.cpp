@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "../samples.h"
+#include "../model_tiles.h"
 #include "files.h"
 #include "holdfast/core/csv.h"
 #include "holdfast/core/files.h"

@@ -6,7 +6,7 @@
 
 #include <fmt/ranges.h>
 
-#include "../samples.h"
+#include "../model_tiles.h"
 #include "holdfast/core/csv.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"

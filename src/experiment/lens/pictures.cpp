@@ -79,7 +79,7 @@ Pictures attack(PaperRun& run, const Setting& setting, const MethodNetworks& net
   StudiedNetwork subject = subject_of(setting, networks.members.front());
   subject.rows = {rows, ""};
   subject.explains_labels = false;
-  AttackChoice choice = attack_of(setting, setting.fill(run.paper.call("top_t")), {run.plan.aim}, "worst");
+  PaperAttack choice = attack_of(setting, setting.fill(run.paper.call("top_t")), {run.plan.aim}, "worst");
   CellResult attacked = attack_maps(subject, choice, run.seed, run.context.threads);
   const Schema& schema = subject.data->data.schema;
   MapBatch clean = fold_maps(attacked.original_maps, schema), moved = fold_maps(attacked.perturbed_maps, schema);

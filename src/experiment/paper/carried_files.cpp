@@ -43,10 +43,12 @@ extern "C" const CarriedFile holdfast_carried_files[];  // ends with a null name
 namespace holdfast::experiment::paper {
 
 std::string carried_file(const std::string& path) {
+  std::vector<std::string> known;
   for (const CarriedFile* file = holdfast_carried_files; file->name != nullptr; ++file) {
     if (path == file->name) return std::string(file->begin, file->end);
+    if (path.ends_with("/paper.toml") && std::string_view(file->name).ends_with("/paper.toml")) known.emplace_back(file->name);
   }
-  usage_error("the program carries no file configs/{}", path);
+  usage_error("the program carries no file configs/{}{}", path, known.empty() ? "" : suggestion(path, known));
 }
 
 }  // namespace holdfast::experiment::paper

@@ -6,7 +6,7 @@
 
 #include <fmt/ranges.h>
 
-#include "../samples.h"
+#include "../model_tiles.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/samples.h"
 #include "holdfast/experiment/measure_all.h"
@@ -55,7 +55,7 @@ Samples samples_of(const StudiedNetwork& subject) {
 }
 
 // The attack on one network as a cell of the grid.
-Cell cell_of(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed) {
+Cell cell_of(const StudiedNetwork& subject, const PaperAttack& choice, std::uint64_t seed) {
   const Subject studied{
       .dataset = subject.data->key, .model_name = subject.key, .model = subject.model.get(), .samples = samples_of(subject)};
   const Trial trial{.explainers = {subject.explainer},
@@ -73,7 +73,7 @@ bool is_constant(const StudiedNetwork& subject) {
 }
 
 // Nothing is defined yet.
-AttackedCell empty_cell(const AttackChoice& choice, std::size_t samples) {
+AttackedCell empty_cell(const PaperAttack& choice, std::size_t samples) {
   AttackedCell cell;
   if (choice.random_points) cell.random.assign(samples, kUndefined);
   for (const std::string& call : choice.metrics) {
@@ -116,7 +116,7 @@ void fill_outcomes(AttackedCell& cell, const CellResult& result, const at::Tenso
 }
 
 // Attacks every sample and explains what the network predicts, or attacks those that are classified rightly, all in one tile.
-AttackedCell attack_samples(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed) {
+AttackedCell attack_samples(const StudiedNetwork& subject, const PaperAttack& choice, std::uint64_t seed) {
   const std::size_t count = positions(subject).size();
   AttackedCell cell = empty_cell(choice, count);
   if (!subject.explains_labels && is_constant(subject)) {
@@ -197,7 +197,7 @@ void append(AttackedCell& all, const AttackedCell& piece) {
   all.left_out += piece.left_out;
 }
 
-std::string attack_key(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed) {
+std::string attack_key(const StudiedNetwork& subject, const PaperAttack& choice, std::uint64_t seed) {
   std::string key = fmt::format("{}; attack {} {} epsilon {} select {} seed {}", subject_key(subject),
                                 attacks().options(choice.attack).canonical(), to_string(choice.norm), choice.epsilon,
                                 to_string(choice.select), seed);
@@ -230,7 +230,7 @@ double number_or_nan(const Json& json) {
 
 }  // namespace
 
-Threat AttackChoice::threat() const {
+Threat PaperAttack::threat() const {
   return {.norm = norm, .epsilons = {epsilon}, .box = box, .valid = valid, .switches = switches};
 }
 
@@ -329,7 +329,7 @@ at::Tensor inputs_of(const StudiedNetwork& subject) {
   return subject.data->data.inputs_of(positions(subject));
 }
 
-CellResult attack_maps(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed, int threads) {
+CellResult attack_maps(const StudiedNetwork& subject, const PaperAttack& choice, std::uint64_t seed, int threads) {
   Grid grid({.tiles = {.size = 1, .threads = threads}, .random_points = false, .levels = false, .warnings = false});
   return grid.run(cell_of(subject, choice, seed)).result;
 }
@@ -340,7 +340,7 @@ MapBatch clean_maps(const StudiedNetwork& subject, std::uint64_t seed, int threa
   return fold_maps(explain_all(*explainer, task, {.threads = threads}).maps, subject.data->data.schema);
 }
 
-std::size_t CellBatch::attack(const StudiedNetwork& subject, const AttackChoice& choice) {
+std::size_t CellBatch::attack(const StudiedNetwork& subject, const PaperAttack& choice) {
   attacks_.push_back({subject, choice});
   return attacks_.size() - 1;
 }

@@ -42,7 +42,7 @@ struct StudiedNetwork {
   bool explains_labels = false;
 };
 
-struct AttackChoice {
+struct PaperAttack {
   std::string attack;
   std::string aim;                   // the metric that the attack lowers; empty: the first of `metrics`
   std::vector<std::string> metrics;  // all are measured where the attack ended
@@ -95,7 +95,7 @@ class CellBatch {
  public:
   explicit CellBatch(std::uint64_t seed) : seed_(seed) {}
 
-  std::size_t attack(const StudiedNetwork& subject, const AttackChoice& choice);
+  std::size_t attack(const StudiedNetwork& subject, const PaperAttack& choice);
   // `epsilon` is the radius of measures that name none.
   std::size_t measure(const StudiedNetwork& subject, const std::string& measure, double epsilon);
   void run(ExperimentContext& context, const std::string& label);
@@ -107,7 +107,7 @@ class CellBatch {
  private:
   struct Attack {
     StudiedNetwork subject;
-    AttackChoice choice;
+    PaperAttack choice;
   };
   std::uint64_t seed_;
   std::vector<Attack> attacks_;
@@ -117,7 +117,7 @@ class CellBatch {
 };
 
 // The attack itself with its maps, for pictures: one sample a tile.
-CellResult attack_maps(const StudiedNetwork& subject, const AttackChoice& choice, std::uint64_t seed, int threads);
+CellResult attack_maps(const StudiedNetwork& subject, const PaperAttack& choice, std::uint64_t seed, int threads);
 // Maps of the clean samples; their schema is the dataset's.
 MapBatch clean_maps(const StudiedNetwork& subject, std::uint64_t seed, int threads);
 at::Tensor inputs_of(const StudiedNetwork& subject);

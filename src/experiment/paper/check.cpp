@@ -102,9 +102,11 @@ class PlanCheck {
   void check_selectors(const Texts& selectors) const {
     for (const std::string& one : selectors) {
       const bool is_known = std::ranges::any_of(plan_.all_settings, [&](const Setting& s) { return s.is_one_of({one}); });
-      if (!is_known)
-        usage_error("settings: '{}' is no setting, dataset, encoding, kind or tag{}", one,
-                    suggestion(one, names_of(plan_.all_settings)));
+      if (is_known) continue;
+      const Texts all = names_of(plan_.all_settings);  // some are bases too
+      const std::set<std::string> different(all.begin(), all.end());
+      usage_error("settings: '{}' is no setting, dataset, encoding, kind or tag{}", one,
+                  suggestion(one, {different.begin(), different.end()}));
     }
   }
 

@@ -296,14 +296,14 @@ StudiedNetwork subject_of(const Setting& setting, const Member& member, std::int
           .explains_labels = setting.explained == "labels"};
 }
 
-AttackChoice attack_of(const Setting& setting, const std::string& attack, const std::vector<std::string>& metrics,
-                       const std::string& select) {
-  AttackChoice choice{.attack = attack,
-                      .aim = {},
-                      .metrics = metrics,
-                      .norm = parse_norm(setting.norm),
-                      .epsilon = setting.epsilon,
-                      .select = select.empty() ? Select::kWorst : parse_select(select)};
+PaperAttack attack_of(const Setting& setting, const std::string& attack, const std::vector<std::string>& metrics,
+                      const std::string& select) {
+  PaperAttack choice{.attack = attack,
+                     .aim = {},
+                     .metrics = metrics,
+                     .norm = parse_norm(setting.norm),
+                     .epsilon = setting.epsilon,
+                     .select = select.empty() ? Select::kWorst : parse_select(select)};
   if (!setting.box.empty() && setting.box != "unit")
     usage_error("setting '{}': box = \"{}\" must be unit, or left away", setting.name, setting.box);
   if (setting.box == "unit") choice.box = {0.0, 1.0};

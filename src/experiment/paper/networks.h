@@ -71,8 +71,8 @@ std::vector<MethodNetworks> train_networks(ExperimentContext& context, const Pap
 // The network on the setting's samples. `samples` is how many, 0: as many as the setting says.
 StudiedNetwork subject_of(const Setting& setting, const Member& member, std::int64_t samples = 0);
 // How the setting attacks a subject; `select` is "worst" or "last".
-AttackChoice attack_of(const Setting& setting, const std::string& attack, const std::vector<std::string>& metrics,
-                       const std::string& select);
+PaperAttack attack_of(const Setting& setting, const std::string& attack, const std::vector<std::string>& metrics,
+                      const std::string& select);
 
 std::vector<double> test_aucs(const MethodNetworks& networks);
 std::vector<double> test_accuracies(const MethodNetworks& networks);

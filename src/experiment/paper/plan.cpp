@@ -193,7 +193,10 @@ std::vector<Method> chosen_methods(const std::vector<Method>& known, const Texts
     for (const Method& method : known) {
       if (method.name == selector || std::ranges::find(method.tags, selector) != method.tags.end()) chosen.push_back(method);
     }
-    if (chosen.size() == before) usage_error("{}: there is no method '{}'", where, selector);
+    if (chosen.size() > before) continue;
+    std::vector<std::string> names;
+    for (const Method& method : known) names.push_back(method.name);
+    usage_error("{}: there is no method '{}'{}", where, selector, suggestion(selector, names));
   }
   return chosen;
 }
@@ -343,6 +346,8 @@ Plan read_plan(const std::string& text, const std::string& where, Scale scale, c
     if (!note.empty()) plan.notes.push_back({note, {}});
   }
   Texts wanted = list(root, "settings");
+  if (!root.has("settings") && !root.has("setting") && plan.analysis.empty())
+    usage_error("{}: it has no settings; name some of the paper's in settings = [...], or add a [[setting]]", where);
   if (!root.has("settings")) {
     for (const Setting& setting : own) wanted.push_back(setting.name);
   }

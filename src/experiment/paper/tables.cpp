@@ -134,7 +134,7 @@ std::vector<PaperRun::Request> PaperRun::requests_of(const MeasuredRow& row, con
         request.cells.push_back(batch.measure(subject, call(column.measure), epsilon));
         continue;
       }
-      AttackChoice choice =
+      PaperAttack choice =
           attack_of(setting, call(attack), own ? std::vector{metric} : metrics_of(plan.metrics, setting), column.select);
       const auto canonical = [](const std::string& one) { return metrics().options(one).canonical(); };
       if (std::ranges::find(choice.metrics, canonical(metric), canonical) == choice.metrics.end())

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "../samples.h"
+#include "../model_tiles.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast::experiment::paper::r2et {

@@ -99,7 +99,7 @@ TableResults measure_table(PaperRun& run, const Setting& setting, const std::sha
   }
   const std::vector<TrainedModel> trained = run.context.train(*data, options, setting.name + ": training");
   const std::string metric = setting.fill("top_k(k={k})");
-  const AttackChoice attack = attack_of(setting, setting.fill(run.paper.call("er")), {metric}, "last");
+  const PaperAttack attack = attack_of(setting, setting.fill(run.paper.call("er")), {metric}, "last");
   CellBatch batch(run.seed);
   for (const TrainedModel& model : trained) {
     for (const TrainedModel& snapshot : model.snapshots) {

@@ -1,11 +1,12 @@
 // r2et/specific: who is robust and specific, by explanations that depend on valid rows alone.
+#include "specific.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "claims.h"
 #include "contest.h"
 #include "holdfast/core/number.h"
 #include "holdfast/metric/levels.h"
@@ -17,15 +18,70 @@ namespace robust {
 const char* const kBestVanilla = "Vanilla, best epoch";
 constexpr double kEnoughTables = 3, kTables = 6;
 
+std::vector<double> column(const std::vector<Row>& rows, double Row::*number) {
+  std::vector<double> values;
+  for (const Row& row : rows) values.push_back(row.*number);
+  return values;
+}
+
+// A number over seeds against a limit; one that is the same for every seed is what it is.
+Judgement reaches(const std::vector<double>& numbers, double limit, bool above) {
+  const Value value = over_seeds(numbers);
+  if (std::isnan(value.value)) return Judgement::kNotDecided;
+  const double low = value.low.value_or(value.value), high = value.high.value_or(value.value);
+  if (above ? low > limit : low >= limit) return Judgement::kHolds;
+  return (above ? high <= limit : high < limit) ? Judgement::kDoesNotHold : Judgement::kNotDecided;
+}
+
+Judgement is_robust_and_specific(const std::vector<Row>& rows) {
+  const std::vector<Judgement> parts{reaches(column(rows, &Row::lift), metric::kEnoughLift, false),
+                                     reaches(column(rows, &Row::sets), metric::kEnoughSets, false),
+                                     reaches(column(rows, &Row::own), 0, true)};
+  if (std::ranges::find(parts, Judgement::kDoesNotHold) != parts.end()) return Judgement::kDoesNotHold;
+  return std::ranges::all_of(parts, [](Judgement one) { return one == Judgement::kHolds; }) ? Judgement::kHolds
+                                                                                            : Judgement::kNotDecided;
+}
+
+TableFinding judge_table(const std::string& dataset, const std::vector<Networks>& methods) {
+  TableFinding found{.dataset = dataset};
+  for (const Networks& one : methods) {
+    const Value lift = over_seeds(column(one.rows, &Row::lift));
+    if (found.best.empty() || lift.value > found.lift.value) {
+      found.best = one.method;
+      found.lift = lift;
+    }
+    const Judgement accurate = reaches(one.losses, -kGoalLoss, true), both = is_robust_and_specific(one.rows);
+    if (accurate == Judgement::kDoesNotHold || both == Judgement::kDoesNotHold) continue;
+    const bool holds = accurate == Judgement::kHolds && both == Judgement::kHolds;
+    if (holds || found.judgement != Judgement::kHolds) found.judgement = holds ? Judgement::kHolds : Judgement::kNotDecided;
+  }
+  return found;
+}
+
+Finding judge(const std::vector<TableFinding>& tables) {
+  std::vector<std::string> met, all;
+  double open = kTables - static_cast<double>(tables.size());  // what was not tried decides nothing
+  Value highest;
+  for (const TableFinding& one : tables) {
+    if (one.judgement == Judgement::kHolds) met.push_back(one.dataset);
+    if (one.judgement == Judgement::kNotDecided) ++open;
+    if (std::isnan(highest.value) || one.lift.value > highest.value) highest = one.lift;
+    all.push_back(fmt::format("{}: the highest lift is {}, of {}.", one.dataset, words(one.lift), one.best));
+  }
+  const auto count = static_cast<double>(met.size());
+  const Judgement judgement = count >= kEnoughTables         ? Judgement::kHolds
+                              : count + open < kEnoughTables ? Judgement::kDoesNotHold
+                                                             : Judgement::kNotDecided;
+  return {judgement,
+          {{"met", met.empty() ? "nowhere" : fmt::format("on {}", fmt::join(met, ", "))},
+           {"all", fmt::format("{}", fmt::join(all, " "))}},
+          highest};
+}
+
 // What the attacker may do to the rows of a table.
 struct Reach {
   double radius = 0;
   std::optional<std::int64_t> switches = {};  // nothing for a table without categories
-};
-
-// The numbers of one network.
-struct Row {
-  double kept, between, lift, sets, own;
 };
 
 // Weights of a method, and the networks that were trained with them.
@@ -34,12 +90,6 @@ struct Entry {
   std::string weights;
   std::vector<Member> members = {};
   std::vector<Row> rows = {};
-
-  std::vector<double> column(double Row::*number) const {
-    std::vector<double> values;
-    for (const Row& row : rows) values.push_back(row.*number);
-    return values;
-  }
 };
 
 bool is_convex(const Method& method, const Setting& setting) {
@@ -67,7 +117,7 @@ void measure(PaperRun& run, const Setting& setting, std::vector<Entry>& entries,
       if (part == "validation") subject.rows = first_rows(member.data->data, part, setting.choice_samples);
       const Schema& schema = member.data->data.schema;
       const std::int64_t k = explainers().make(subject.explainer)->usual_top(schema).value();
-      AttackChoice attack = attack_of(setting, setting.strong, {fmt::format("top_k(k={})", k)}, "worst");
+      PaperAttack attack = attack_of(setting, setting.strong, {fmt::format("top_k(k={})", k)}, "worst");
       attack.epsilon = reach.radius;
       attack.valid = true;
       attack.switches = reach.switches;
@@ -139,24 +189,6 @@ std::vector<double> areas_of(const Entry& entry) {
   return areas;
 }
 
-// A number over seeds against a limit; one that is the same for every seed is what it is.
-Judgement reaches(const std::vector<double>& numbers, double limit, bool above) {
-  const Value value = over_seeds(numbers);
-  if (std::isnan(value.value)) return Judgement::kNotDecided;
-  const double low = value.low.value_or(value.value), high = value.high.value_or(value.value);
-  if (above ? low > limit : low >= limit) return Judgement::kHolds;
-  return (above ? high <= limit : high < limit) ? Judgement::kDoesNotHold : Judgement::kNotDecided;
-}
-
-Judgement is_robust_and_specific(const Entry& entry) {
-  const std::vector<Judgement> parts{reaches(entry.column(&Row::lift), metric::kEnoughLift, false),
-                                     reaches(entry.column(&Row::sets), metric::kEnoughSets, false),
-                                     reaches(entry.column(&Row::own), 0, true)};
-  if (std::ranges::find(parts, Judgement::kDoesNotHold) != parts.end()) return Judgement::kDoesNotHold;
-  return std::ranges::all_of(parts, [](Judgement one) { return one == Judgement::kHolds; }) ? Judgement::kHolds
-                                                                                            : Judgement::kNotDecided;
-}
-
 // AUC of an entry minus the best Vanilla's: paired by seed, or against its mean where the entry is the same for every seed.
 std::vector<double> losses_of(const Entry& entry, const Entry& vanilla) {
   std::vector<double> own = areas_of(entry), other = areas_of(vanilla), differences;
@@ -165,55 +197,15 @@ std::vector<double> losses_of(const Entry& entry, const Entry& vanilla) {
   return differences;
 }
 
-// What one table's contest says about the claim.
-struct Finding {
-  std::string dataset;
-  Judgement judgement = Judgement::kDoesNotHold;  // holds: some entry meets all of it surely
-  std::string best;                               // by lift
-  Value lift;
-};
-
-Finding judge_table(const std::string& dataset, const std::vector<Entry>& entries, const Entry& vanilla) {
-  Finding found{.dataset = dataset};
-  for (const Entry& entry : entries) {
-    const Value lift = over_seeds(entry.column(&Row::lift));
-    if (found.best.empty() || lift.value > found.lift.value) {
-      found.best = entry.method.name;
-      found.lift = lift;
-    }
-    const Judgement accurate = reaches(losses_of(entry, vanilla), -kGoalLoss, true), both = is_robust_and_specific(entry);
-    if (accurate == Judgement::kDoesNotHold || both == Judgement::kDoesNotHold) continue;
-    const bool holds = accurate == Judgement::kHolds && both == Judgement::kHolds;
-    if (holds || found.judgement != Judgement::kHolds) found.judgement = holds ? Judgement::kHolds : Judgement::kNotDecided;
-  }
-  return found;
-}
-
-paper::Finding judge(const std::vector<Finding>& tables) {
-  std::vector<std::string> met, all;
-  double open = kTables - static_cast<double>(tables.size());  // what was not tried decides nothing
-  Value highest;
-  for (const Finding& one : tables) {
-    if (one.judgement == Judgement::kHolds) met.push_back(one.dataset);
-    if (one.judgement == Judgement::kNotDecided) ++open;
-    if (std::isnan(highest.value) || one.lift.value > highest.value) highest = one.lift;
-    all.push_back(fmt::format("{}: the highest lift is {}, of {}.", one.dataset, words(one.lift), one.best));
-  }
-  const auto count = static_cast<double>(met.size());
-  const Judgement judgement = count >= kEnoughTables         ? Judgement::kHolds
-                              : count + open < kEnoughTables ? Judgement::kDoesNotHold
-                                                             : Judgement::kNotDecided;
-  return {judgement,
-          {{"met", met.empty() ? "nowhere" : fmt::format("on {}", fmt::join(met, ", "))},
-           {"all", fmt::format("{}", fmt::join(all, " "))}},
-          highest};
+Networks networks_of(const Entry& entry, const Entry& vanilla) {
+  return {entry.method.name, entry.rows, losses_of(entry, vanilla)};
 }
 
 void add_rows(ResultTable& table, const Setting& setting, const Reach& reach, const std::vector<Entry>& entries,
               const Entry& vanilla) {
   for (const Entry& entry : entries) {
-    const Judgement verdict = is_robust_and_specific(entry);
-    const auto mean = [&](double Row::*number) { return over_seeds(entry.column(number)); };
+    const Judgement verdict = is_robust_and_specific(entry.rows);
+    const auto mean = [&](double Row::*number) { return over_seeds(column(entry.rows, number)); };
     table.add({setting.dataset, fmt::format("{}", reach.radius), reach.switches ? fmt::format("{}", *reach.switches) : "-",
                entry.method.name, entry.weights,
                verdict == Judgement::kHolds         ? "yes"
@@ -227,7 +219,7 @@ void add_rows(ResultTable& table, const Setting& setting, const Reach& reach, co
 }  // namespace robust
 
 void analyse_specific(PaperRun& run) {
-  std::vector<robust::Finding> tables;
+  std::vector<robust::TableFinding> tables;
   for (const Setting& setting : run.settings) {
     const auto data = run.context.dataset(setting.data);
     if (!data) continue;
@@ -245,7 +237,10 @@ void analyse_specific(PaperRun& run) {
         const robust::Reach reach{parse_quotient(named.name).value(), switches(count)};
         robust::measure(run, setting, entries, reach, "test");
         robust::add_rows(run.table("verdict"), setting, reach, entries, *vanilla);
-        if (reach.radius == first && count == 0) tables.push_back(robust::judge_table(setting.dataset, entries, *vanilla));
+        if (reach.radius != first || count > 0) continue;
+        std::vector<robust::Networks> methods;
+        for (const robust::Entry& entry : entries) methods.push_back(robust::networks_of(entry, *vanilla));
+        tables.push_back(robust::judge_table(setting.dataset, methods));
       }
     }
   }

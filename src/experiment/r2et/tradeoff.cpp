@@ -31,7 +31,7 @@ struct NetworkNumbers {
 std::vector<NetworkNumbers> measure(PaperRun& run, const Setting& setting, const std::vector<StudiedNetwork>& subjects,
                                     double radius, const std::string& label) {
   const std::string metric = setting.fill("top_k(k={k})");
-  AttackChoice attack = attack_of(setting, setting.strong, {metric}, "worst");
+  PaperAttack attack = attack_of(setting, setting.strong, {metric}, "worst");
   attack.epsilon = radius;
   CellBatch batch(run.seed);
   for (const StudiedNetwork& subject : subjects) {

@@ -18,8 +18,8 @@ constexpr double kSlack = 1e-10;
 
 bool is_affine(const Operation& operation) {
   return is_one_of<op::Affine, op::ReverseChannels, op::Linear, op::Conv2d, op::BatchNorm, op::AvgPool2d, op::AdaptiveAvgPool2d,
-                   op::Mean, op::Pad, op::Slice, op::Multiply, op::Flatten, op::Reshape, op::Dropout, op::Select, op::Permute>(
-      operation);
+                   op::Mean, op::Pad, op::Slice, op::Multiply, op::Flatten, op::Reshape, op::Dropout, op::SelectIndex,
+                   op::Permute>(operation);
 }
 
 at::Tensor times_vector(const at::Tensor& matrix, const at::Tensor& vectors) {

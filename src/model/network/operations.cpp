@@ -147,7 +147,7 @@ at::Tensor apply(const op::Abs&, const Operands& in) {
   return in[0].abs();
 }
 
-at::Tensor apply(const op::Select& select, const Operands& in) {
+at::Tensor apply(const op::SelectIndex& select, const Operands& in) {
   return in[0].select(select.dim, select.index);
 }
 

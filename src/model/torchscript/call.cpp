@@ -6,7 +6,7 @@ namespace holdfast::model::torchscript {
 namespace {
 
 // A number, as an option or as a tensor of one element (tracing makes them of Python's numbers).
-at::Scalar as_scalar(const Symbol& symbol, const Call& call) {
+at::Scalar as_scalar(const Symbol& symbol, const OperatorCall& call) {
   if (const auto* known = std::get_if<Known>(&symbol.is)) {
     if (known->value.isScalar()) return known->value.toScalar();
     if (known->value.isTensor() && known->value.toTensor().numel() == 1) return known->value.toTensor().item();
@@ -17,35 +17,35 @@ at::Scalar as_scalar(const Symbol& symbol, const Call& call) {
 
 }  // namespace
 
-std::int64_t as_integer(const Symbol& symbol, const Call& call) {
+std::int64_t as_integer(const Symbol& symbol, const OperatorCall& call) {
   return as_scalar(symbol, call).toLong();
 }
 
-const Symbol& Call::symbol(const char* argument) const {
+const Symbol& OperatorCall::symbol(const char* argument) const {
   if (!has(argument)) refuse(fmt::format("has no '{}', as the known form has", argument));
   return importer_.symbol(node_->namedInput(argument));
 }
 
-bool Call::is_tensor(const char* argument) const {
+bool OperatorCall::is_tensor(const char* argument) const {
   return std::holds_alternative<Tracked>(symbol(argument).is);
 }
 
-bool Call::is_none(const char* argument) const {
+bool OperatorCall::is_none(const char* argument) const {
   const auto* known = std::get_if<Known>(&symbol(argument).is);
   return known != nullptr && known->value.isNone();
 }
 
-const Tracked& Call::tracked(const char* argument) const {
+const Tracked& OperatorCall::tracked(const char* argument) const {
   const auto* tracked = std::get_if<Tracked>(&symbol(argument).is);
   if (tracked == nullptr) refuse(fmt::format("has '{}' that does not come from the input", argument));
   return *tracked;
 }
 
-int Call::tensor(const char* argument) const {
-  return tracked(argument).cell->node;
+int OperatorCall::tensor(const char* argument) const {
+  return tracked(argument).slot->node;
 }
 
-at::Tensor Call::constant(const char* argument) const {
+at::Tensor OperatorCall::constant(const char* argument) const {
   const auto* known = std::get_if<Known>(&symbol(argument).is);
   if (known == nullptr) refuse(fmt::format("has '{}' that is not a constant", argument));
   if (known->from_shape) importer_.set_depends_on_shape();
@@ -54,27 +54,27 @@ at::Tensor Call::constant(const char* argument) const {
   return at::scalar_tensor(as_scalar(symbol(argument), *this), importer_.options());
 }
 
-std::int64_t Call::integer(const char* argument) const {
+std::int64_t OperatorCall::integer(const char* argument) const {
   const auto* known = std::get_if<Known>(&symbol(argument).is);
   if (known != nullptr && known->from_shape) importer_.set_depends_on_shape();
   return as_integer(symbol(argument), *this);
 }
 
-double Call::real(const char* argument) const {
+double OperatorCall::real(const char* argument) const {
   return as_scalar(symbol(argument), *this).toDouble();
 }
 
-bool Call::flag(const char* argument) const {
+bool OperatorCall::flag(const char* argument) const {
   return as_scalar(symbol(argument), *this).toBool();
 }
 
-std::string Call::text(const char* argument) const {
+std::string OperatorCall::text(const char* argument) const {
   const auto* known = std::get_if<Known>(&symbol(argument).is);
   if (known == nullptr || !known->value.isString()) refuse(fmt::format("has '{}' that is not a constant word", argument));
   return known->value.toStringRef();
 }
 
-std::vector<std::int64_t> Call::integers(const char* argument) const {
+std::vector<std::int64_t> OperatorCall::integers(const char* argument) const {
   const Symbol& list = symbol(argument);
   if (const auto* sequence = std::get_if<Sequence>(&list.is)) {
     std::vector<std::int64_t> result;
@@ -93,7 +93,7 @@ std::vector<std::int64_t> Call::integers(const char* argument) const {
   return {integer(argument)};
 }
 
-std::int64_t Call::dimension(const char* argument, const char* of) const {
+std::int64_t OperatorCall::dimension(const char* argument, const char* of) const {
   const auto rank = static_cast<std::int64_t>(shape(of).size());
   const std::int64_t dim = integer(argument);
   const std::int64_t from_front = dim < 0 ? dim + rank : dim;
@@ -102,7 +102,7 @@ std::int64_t Call::dimension(const char* argument, const char* of) const {
   return from_front;
 }
 
-std::string Call::owner(const char* weight) const {
+std::string OperatorCall::owner(const char* weight) const {
   if (!has(weight)) return {};
   const std::string name = node_->namedInput(weight)->debugName();
   const std::size_t end = name.find(".weight");
@@ -110,16 +110,16 @@ std::string Call::owner(const char* weight) const {
   return name.substr(5, end - 5);
 }
 
-std::string Call::sentence(const std::string& why) const {
+std::string OperatorCall::sentence(const std::string& why) const {
   const std::string place = place_of(node_);
   return fmt::format("operation {}{} {}", node_->kind().toQualString(), place.empty() ? "" : " at " + place, why);
 }
 
-void Call::refuse(const std::string& why) const {
+void OperatorCall::refuse(const std::string& why) const {
   throw NotReadable(sentence(why));
 }
 
-void Call::misfit(const std::string& why) const {
+void OperatorCall::misfit(const std::string& why) const {
   throw DoesNotFit(sentence(why));
 }
 

@@ -88,7 +88,7 @@ void Importer::read(const torch::jit::Graph& graph, const torch::jit::Module& mo
   }
   const auto* tracked = std::get_if<Tracked>(&result.is);
   if (tracked == nullptr) throw NotReadable("its result is not one tensor that depends on the input");
-  int last = tracked->cell->node;
+  int last = tracked->slot->node;
   if (shape(last).size() == 1) last = add(op::Reshape{{1}}, {last}, "one_column");
   if (shape(last).size() != 2)
     throw NotReadable(fmt::format("its result has {}, not 2", counted(std::ssize(shape(last)), "dimension")));
@@ -136,12 +136,12 @@ int Importer::add(Operation operation, std::vector<int> inputs, const std::strin
 }
 
 Symbol Importer::fresh(int node) {
-  return {Tracked{std::make_shared<Cell>(Cell{node, storages_++})}};
+  return {Tracked{std::make_shared<TensorSlot>(TensorSlot{node, storages_++})}};
 }
 
 Symbol Importer::view_of(const Tracked& base, int node) {
-  if (base.cell->node == node) return {base};
-  return {Tracked{std::make_shared<Cell>(Cell{node, base.cell->storage})}};
+  if (base.slot->node == node) return {base};
+  return {Tracked{std::make_shared<TensorSlot>(TensorSlot{node, base.slot->storage})}};
 }
 
 void Importer::read_block(const Block* block) {
@@ -161,7 +161,7 @@ void Importer::read_node(const JitNode* node) {
   std::string name = node->kind().toQualString();
   const bool in_place = name.back() == '_' && node->maybeSchema() != nullptr && node->schema().is_mutable();
   if (in_place) name.pop_back();
-  const Call call(*this, node);
+  const OperatorCall call(*this, node);
   const OperationReader reader = find_reader(name);
   if (reader == nullptr && reads_batch_size(node)) call.refuse("depends on the number of samples");
   if (reader == nullptr) call.refuse("is not known");
@@ -178,7 +178,8 @@ bool Importer::reads_batch_size(const JitNode* node) const {
 
 void Importer::read_branch(const JitNode* node) {
   const Known* condition = known(symbol(node->input()));
-  if (condition == nullptr || !condition->value.isBool()) Call(*this, node).refuse("depends on the values of the samples");
+  if (condition == nullptr || !condition->value.isBool())
+    OperatorCall(*this, node).refuse("depends on the values of the samples");
   const bool taken = condition->value.toBool();
   const Block* chosen = node->blocks()[taken ? 0 : 1];
   const Block* other = node->blocks()[taken ? 1 : 0];
@@ -210,13 +211,13 @@ bool Importer::fold(const JitNode* node) {
     stack.push_back(std::move(argument.value));
   }
   const auto* schema = node->maybeSchema();
-  if (schema == nullptr || schema->is_mutable() || node->hasSideEffects()) Call(*this, node).refuse("is not known");
+  if (schema == nullptr || schema->is_mutable() || node->hasSideEffects()) OperatorCall(*this, node).refuse("is not known");
   const at::NoGradGuard no_gradients;
   try {
     node->getOperation()(stack);
   } catch (const std::exception& error) {
     throw_if_out_of_memory(error);
-    Call(*this, node).refuse(essence(error.what()));
+    OperatorCall(*this, node).refuse(essence(error.what()));
   }
   for (std::size_t i = 0; i < node->outputs().size(); ++i) {
     bind(node->outputs()[i], {Known{stack[stack.size() - node->outputs().size() + i], from_shape}});
@@ -227,18 +228,18 @@ bool Importer::fold(const JitNode* node) {
 // An in-place operation moves every value that is this tensor. A view of it that is read later would have to change as
 // well; such graphs are left alone.
 void Importer::write_in_place(const JitNode* node, const Symbol& result) {
-  const Call call(*this, node);
+  const OperatorCall call(*this, node);
   const auto* target = std::get_if<Tracked>(&symbol(node->input(0)).is);
   const auto* moved = std::get_if<Tracked>(&result.is);
   if (target == nullptr || moved == nullptr) call.refuse("writes to a constant");
   for (const auto& [value, held] : symbols_) {
     const auto* tracked = std::get_if<Tracked>(&held.is);
-    if (tracked == nullptr || tracked->cell == target->cell || tracked->cell->storage != target->cell->storage) continue;
+    if (tracked == nullptr || tracked->slot == target->slot || tracked->slot->storage != target->slot->storage) continue;
     for (const torch::jit::Use& use : value->uses()) {
       if (use.user->isAfter(node)) call.refuse("writes to a tensor of which a view is read later");
     }
   }
-  target->cell->node = moved->cell->node;
+  target->slot->node = moved->slot->node;
   bind(node->output(), {*target});
 }
 

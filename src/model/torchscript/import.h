@@ -38,10 +38,10 @@ class DoesNotFit : public NotReadable {
   using NotReadable::NotReadable;
 };
 
-// The node that holds a tensor now. Values that are one tensor share a cell, so that an in-place operation moves them all.
-struct Cell {
+// The node that holds a tensor now. Values that are one tensor share a slot, so that an in-place operation moves them all.
+struct TensorSlot {
   int node = 0;
-  int storage = 0;  // cells of views of one tensor have the same
+  int storage = 0;  // slots of views of one tensor have the same
 };
 
 struct Symbol;
@@ -50,7 +50,7 @@ struct Known {
   bool from_shape = false;  // it would be another one for samples of another shape
 };
 struct Tracked {
-  std::shared_ptr<Cell> cell;
+  std::shared_ptr<TensorSlot> slot;
 };
 struct BatchSize {};
 struct Sequence {  // lists and tuples with anything in them that is not known
@@ -105,9 +105,9 @@ class Importer {
 std::vector<std::int64_t> shape_after(const Operation& operation, const std::vector<at::IntArrayRef>& read);
 
 // One operation of the graph, its arguments by name.
-class Call {
+class OperatorCall {
  public:
-  Call(Importer& importer, const torch::jit::Node* node) : importer_(importer), node_(node) {}
+  OperatorCall(Importer& importer, const torch::jit::Node* node) : importer_(importer), node_(node) {}
 
   Importer& importer() const { return importer_; }
   const torch::jit::Node* node() const { return node_; }
@@ -145,11 +145,11 @@ class Call {
 };
 
 // The reader of an operation, by its name without the underscore of in-place forms, or null.
-using OperationReader = Symbol (*)(const Call&);
+using OperationReader = Symbol (*)(const OperatorCall&);
 OperationReader find_reader(const std::string& name);
 
 // Whole numbers of a symbol. Throws NotReadable through `call`.
-std::int64_t as_integer(const Symbol& symbol, const Call& call);
+std::int64_t as_integer(const Symbol& symbol, const OperatorCall& call);
 
 struct Imported {
   Network network;

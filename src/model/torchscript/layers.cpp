@@ -6,45 +6,46 @@
 namespace holdfast::model::torchscript {
 namespace {
 
-at::Tensor vector_or_undefined(const Call& call, const char* argument) {
+at::Tensor vector_or_undefined(const OperatorCall& call, const char* argument) {
   const at::Tensor value = call.constant(argument);
   if (value.defined() && value.dim() != 1) call.refuse(fmt::format("has '{}' that is not a vector", argument));
   return value;
 }
 
 // One number stands for both directions; none means `fallback`.
-std::vector<std::int64_t> both(const Call& call, const char* argument, const std::vector<std::int64_t>& fallback = {}) {
+std::vector<std::int64_t> both(const OperatorCall& call, const char* argument, const std::vector<std::int64_t>& fallback = {}) {
   std::vector<std::int64_t> values = call.integers(argument);
   if (values.empty()) return fallback;
   if (values.size() == 1) values.push_back(values[0]);
   return values;
 }
 
-at::Tensor matrix(const Call& call, const char* argument) {
+at::Tensor matrix(const OperatorCall& call, const char* argument) {
   const at::Tensor value = call.constant(argument);
   if (!value.defined() || value.dim() != 2) call.refuse(fmt::format("has '{}' that is not a matrix", argument));
   return value;
 }
 
-Symbol linear(const Call& call) {
+Symbol linear(const OperatorCall& call) {
   return call.add(op::Linear{matrix(call, "weight"), vector_or_undefined(call, "bias")}, {call.tensor("input")},
                   call.owner("weight"));
 }
 
 // bias + x W
-Symbol addmm(const Call& call) {
+Symbol addmm(const OperatorCall& call) {
   if (call.real("beta") != 1 || call.real("alpha") != 1) call.refuse("scales its parts");
   return call.add(op::Linear{matrix(call, "mat2").t().contiguous(), vector_or_undefined(call, "self")}, {call.tensor("mat1")});
 }
 
-Symbol matmul(const Call& call, const char* right) {
+Symbol matmul(const OperatorCall& call, const char* right) {
   if (!call.is_tensor(right)) return call.add(op::Linear{matrix(call, right).t().contiguous(), {}}, {call.tensor("self")});
   if (call.shape("self").size() < 3 || call.shape("self").size() != call.shape(right).size())
     call.refuse("mixes the samples of a batch");
   return call.add(op::MatMul{}, {call.tensor("self"), call.tensor(right)});
 }
 
-std::vector<std::int64_t> padding_of(const Call& call, const at::Tensor& weight, const std::vector<std::int64_t>& dilation) {
+std::vector<std::int64_t> padding_of(const OperatorCall& call, const at::Tensor& weight,
+                                     const std::vector<std::int64_t>& dilation) {
   const auto* known = std::get_if<Known>(&call.symbol("padding").is);
   if (known == nullptr || !known->value.isString()) return both(call, "padding");
   if (call.text("padding") == "valid") return {0, 0};
@@ -57,7 +58,7 @@ std::vector<std::int64_t> padding_of(const Call& call, const at::Tensor& weight,
   return padding;
 }
 
-Symbol conv2d(const Call& call) {
+Symbol conv2d(const OperatorCall& call) {
   op::Conv2d conv{.weight = call.constant("weight"), .bias = vector_or_undefined(call, "bias")};
   if (conv.weight.dim() != 4)
     call.refuse(fmt::format("is a convolution in {}, not 2", counted(conv.weight.dim() - 2, "dimension")));
@@ -70,7 +71,7 @@ Symbol conv2d(const Call& call) {
   return call.add(conv, {call.tensor("input")}, call.owner("weight"));
 }
 
-Symbol batch_norm(const Call& call) {
+Symbol batch_norm(const OperatorCall& call) {
   op::BatchNorm norm{.weight = vector_or_undefined(call, "weight"),
                      .bias = vector_or_undefined(call, "bias"),
                      .mean = vector_or_undefined(call, "running_mean"),
@@ -81,7 +82,7 @@ Symbol batch_norm(const Call& call) {
   return call.add(norm, {call.tensor("input")}, call.owner("weight"));
 }
 
-Symbol max_pool2d(const Call& call) {
+Symbol max_pool2d(const OperatorCall& call) {
   op::MaxPool2d pool;
   pool.kernel = both(call, "kernel_size");
   pool.stride = both(call, "stride", pool.kernel);
@@ -92,7 +93,7 @@ Symbol max_pool2d(const Call& call) {
 }
 
 // A window as large as the map, taken from its size: whatever the map's size, one value a channel.
-bool window_is_the_map(const Call& call) {
+bool window_is_the_map(const OperatorCall& call) {
   const auto* kernel = std::get_if<Sequence>(&call.symbol("kernel_size").is);
   if (kernel == nullptr || kernel->items.empty()) return false;
   const at::IntArrayRef shape = call.shape("self");
@@ -103,7 +104,7 @@ bool window_is_the_map(const Call& call) {
   return true;
 }
 
-Symbol avg_pool2d(const Call& call) {
+Symbol avg_pool2d(const OperatorCall& call) {
   if (!call.is_none("divisor_override")) call.refuse("divides by a number of its own");
   if (window_is_the_map(call)) return call.add(op::AdaptiveAvgPool2d{}, {call.tensor("self")});
   op::AvgPool2d pool;
@@ -115,11 +116,11 @@ Symbol avg_pool2d(const Call& call) {
   return call.add(pool, {call.tensor("self")});
 }
 
-Symbol adaptive_avg_pool2d(const Call& call) {
+Symbol adaptive_avg_pool2d(const OperatorCall& call) {
   return call.add(op::AdaptiveAvgPool2d{both(call, "output_size")}, {call.tensor("self")});
 }
 
-Symbol mean(const Call& call) {
+Symbol mean(const OperatorCall& call) {
   if (!call.has("dim") || call.is_none("dim")) call.refuse("works across the samples of a batch");
   const auto rank = static_cast<std::int64_t>(call.shape("self").size());
   op::Mean mean{.dims = call.integers("dim"), .keep = call.flag("keepdim")};
@@ -136,9 +137,9 @@ const ReaderTable& layer_readers() {
   static const ReaderTable table = {
       {"aten::linear", linear},
       {"aten::addmm", addmm},
-      {"aten::matmul", [](const Call& call) { return matmul(call, "other"); }},
-      {"aten::mm", [](const Call& call) { return matmul(call, "mat2"); }},
-      {"aten::bmm", [](const Call& call) { return matmul(call, "mat2"); }},
+      {"aten::matmul", [](const OperatorCall& call) { return matmul(call, "other"); }},
+      {"aten::mm", [](const OperatorCall& call) { return matmul(call, "mat2"); }},
+      {"aten::bmm", [](const OperatorCall& call) { return matmul(call, "mat2"); }},
       {"aten::conv2d", conv2d},
       {"aten::_convolution", conv2d},
       {"aten::_convolution_mode", conv2d},

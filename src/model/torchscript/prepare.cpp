@@ -11,7 +11,7 @@ using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
-bool is_one_of(const Node* node, std::initializer_list<std::string_view> names) {
+bool is_called(const Node* node, std::initializer_list<std::string_view> names) {
   const std::string_view name = node->kind().toQualString();
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -46,15 +46,15 @@ bool turn_off_rate(Graph& graph, Node* node) {
 bool turn_off_dropout(Graph& graph) {
   bool edited = false;
   visit_nodes(graph.block(), [&](Node* node) {
-    if (is_one_of(node, {"aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::feature_dropout_",
+    if (is_called(node, {"aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::feature_dropout_",
                          "aten::alpha_dropout", "aten::alpha_dropout_", "aten::feature_alpha_dropout",
                          "aten::feature_alpha_dropout_", "aten::native_dropout"})) {
       edited = turn_off(graph, node, "train") || edited;
-    } else if (is_one_of(node, {"aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu"})) {
+    } else if (is_called(node, {"aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu"})) {
       const auto rate = torch::jit::toIValue(node->namedInput("dropout"));
       const bool drops = !rate || !rate->isDouble() || rate->toDouble() != 0;
       edited = (turn_off(graph, node, "train") && drops) || edited;
-    } else if (is_one_of(node, {"aten::scaled_dot_product_attention"})) {
+    } else if (is_called(node, {"aten::scaled_dot_product_attention"})) {
       edited = turn_off_rate(graph, node) || edited;
     }
   });
@@ -65,14 +65,14 @@ bool turn_off_dropout(Graph& graph) {
 bool turn_off_batch_statistics(Graph& graph) {
   bool edited = false;
   visit_nodes(graph.block(), [&](Node* node) {
-    if (is_one_of(node, {"aten::batch_norm"}) && !is_none(node->namedInput("running_mean"))) {
+    if (is_called(node, {"aten::batch_norm"}) && !is_none(node->namedInput("running_mean"))) {
       edited = turn_off(graph, node, "training") || edited;
     }
   });
   if (!edited) return false;
   // The counter of training batches would be written to at every call.
   visit_nodes(graph.block(), [](Node* node) {
-    if (!is_one_of(node, {"aten::add_"}) || node->output()->hasUses()) return;
+    if (!is_called(node, {"aten::add_"}) || node->output()->hasUses()) return;
     Node* source = node->input(0)->node();
     if (source->kind() == torch::jit::prim::GetAttr && source->s(torch::jit::attr::name) == "num_batches_tracked")
       node->destroy();
@@ -84,7 +84,7 @@ bool turn_off_batch_statistics(Graph& graph) {
 bool turn_off_printing(Graph& graph) {
   bool edited = false;
   visit_nodes(graph.block(), [&](Node* node) {
-    if (!is_one_of(node, {"prim::Print"})) return;
+    if (!is_called(node, {"prim::Print"})) return;
     node->destroy();
     edited = true;
   });
@@ -93,7 +93,7 @@ bool turn_off_printing(Graph& graph) {
 
 // Nothing but the shape changes, or nothing at all.
 bool keeps_values(const Node* node) {
-  return is_one_of(node,
+  return is_called(node,
                    {"aten::squeeze", "aten::unsqueeze", "aten::view", "aten::reshape", "aten::flatten", "aten::contiguous"});
 }
 
@@ -105,8 +105,8 @@ Node* final_squashing(Graph& graph) {
   if (last->kind() == torch::jit::prim::TupleConstruct && !last->inputs().empty()) last = last->input(0)->node();
   while (keeps_values(last) && last->output()->uses().size() == 1) last = last->input(0)->node();
   if (last->outputs().size() != 1 || last->output()->uses().size() != 1) return nullptr;
-  if (is_one_of(last, {"aten::sigmoid", "aten::log_sigmoid"})) return last;
-  if (!is_one_of(last, {"aten::softmax", "aten::log_softmax"})) return nullptr;
+  if (is_called(last, {"aten::sigmoid", "aten::log_sigmoid"})) return last;
+  if (!is_called(last, {"aten::softmax", "aten::log_softmax"})) return nullptr;
   const auto dim = torch::jit::toIValue(last->namedInput("dim"));
   const bool over_classes = dim && dim->isInt() && (dim->toInt() == 1 || dim->toInt() == -1);
   return over_classes ? last : nullptr;
@@ -124,7 +124,7 @@ std::vector<std::string> prepare_for_evaluation(Graph& graph, OutputKind& kind) 
   if (turn_off_printing(graph)) notes.push_back("what the file prints is left out");
   const bool may_cut = kind == OutputKind::kAuto || kind == OutputKind::kProbabilities || kind == OutputKind::kProbability;
   if (Node* squashing = may_cut ? final_squashing(graph) : nullptr) {
-    const bool softmax = is_one_of(squashing, {"aten::softmax", "aten::log_softmax"});
+    const bool softmax = is_called(squashing, {"aten::softmax", "aten::log_softmax"});
     notes.push_back(std::string("logits are what goes into the ") + squashing->kind().toUnqualString() + " at its end");
     squashing->output()->replaceAllUsesWith(squashing->input(0));
     squashing->destroy();

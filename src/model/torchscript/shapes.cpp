@@ -159,7 +159,7 @@ Shape after(const op::MatMul&, const Read& read) {
   return result;
 }
 
-Shape after(const op::Select& select, const Read& read) {
+Shape after(const op::SelectIndex& select, const Read& read) {
   Shape result = read[0].vec();
   const std::int64_t size = result.at(static_cast<std::size_t>(select.dim));
   if (select.index >= size || select.index < -size) does_not_fit("select", read[0]);

@@ -20,14 +20,14 @@ Sequence sizes_of(at::IntArrayRef shape) {
   return sizes;
 }
 
-std::size_t position_in(const Sequence& sequence, std::int64_t index, const Call& call) {
+std::size_t position_in(const Sequence& sequence, std::int64_t index, const OperatorCall& call) {
   const auto length = static_cast<std::int64_t>(sequence.items.size());
   if (index < 0) index += length;
   if (index < 0 || index >= length) call.misfit("reads past the end of a list");
   return static_cast<std::size_t>(index);
 }
 
-Sequence part_of(const Sequence& sequence, const Call& call) {
+Sequence part_of(const Sequence& sequence, const OperatorCall& call) {
   const auto length = static_cast<std::int64_t>(sequence.items.size());
   const auto limit = [&](const char* argument, std::int64_t fallback) {
     if (call.is_none(argument)) return fallback;
@@ -45,7 +45,7 @@ Sequence part_of(const Sequence& sequence, const Call& call) {
 
 bool Importer::read_structure(const JitNode* node) {
   const std::string name = node->kind().toQualString();
-  const Call call(*this, node);
+  const OperatorCall call(*this, node);
   if (name == "prim::ListConstruct" || name == "prim::TupleConstruct") {
     Sequence items;
     for (const torch::jit::Value* input : node->inputs()) items.items.push_back(symbol(input));
@@ -63,7 +63,7 @@ bool Importer::read_structure(const JitNode* node) {
 
   const Symbol read = symbol(node->input(0));
   if (const auto* tracked = std::get_if<Tracked>(&read.is)) {
-    const at::IntArrayRef sizes = shape(tracked->cell->node);
+    const at::IntArrayRef sizes = shape(tracked->slot->node);
     if ((name == "aten::size" || name == "aten::sym_size") && node->inputs().size() == 1)
       bind(node->output(), {sizes_of(sizes)});
     else if (name == "aten::size" || name == "aten::sym_size")

@@ -7,26 +7,26 @@
 namespace holdfast::model::torchscript {
 namespace {
 
-Symbol view(const Call& call, Operation operation) {
+Symbol view(const OperatorCall& call, Operation operation) {
   const Tracked& base = call.tracked("self");
-  return call.importer().view_of(base, call.importer().add(std::move(operation), {base.cell->node}));
+  return call.importer().view_of(base, call.importer().add(std::move(operation), {base.slot->node}));
 }
 
-Symbol unchanged(const Call& call) {
+Symbol unchanged(const OperatorCall& call) {
   return {call.tracked("self")};
 }
 
 // Its first argument is called "input", in the in-place form "self".
-Symbol dropout(const Call& call) {
+Symbol dropout(const OperatorCall& call) {
   return {call.tracked(call.has("input") ? "input" : "self")};
 }
 
-Symbol clone(const Call& call) {
+Symbol clone(const OperatorCall& call) {
   return call.importer().fresh(call.tensor("self"));
 }
 
 // Conversions that convert nothing.
-Symbol convert(const Call& call) {
+Symbol convert(const OperatorCall& call) {
   if (call.has("dtype") && !call.is_none("dtype") &&
       call.integer("dtype") != static_cast<std::int64_t>(call.importer().options().dtype().toScalarType())) {
     call.refuse("changes the precision");
@@ -40,7 +40,7 @@ struct WantedSizes {
   bool free = false;                // one of them is -1
 };
 
-WantedSizes wanted_sizes(const Call& call, const std::vector<Symbol>& items) {
+WantedSizes wanted_sizes(const OperatorCall& call, const std::vector<Symbol>& items) {
   WantedSizes wanted;
   std::vector<std::size_t> from_shape;
   for (std::size_t i = 1; i < items.size(); ++i) {
@@ -59,7 +59,7 @@ WantedSizes wanted_sizes(const Call& call, const std::vector<Symbol>& items) {
 }
 
 // The list of sizes, known or not.
-std::vector<Symbol> size_items(const Call& call, const char* argument) {
+std::vector<Symbol> size_items(const OperatorCall& call, const char* argument) {
   const Symbol& list = call.symbol(argument);
   if (const auto* sequence = std::get_if<Sequence>(&list.is)) return sequence->items;
   std::vector<Symbol> items;
@@ -74,7 +74,7 @@ std::int64_t product(at::IntArrayRef sizes) {
 }
 
 // view(B, ...) and view(-1, ...) of all of a sample's elements.
-Symbol reshape(const Call& call, const char* argument) {
+Symbol reshape(const OperatorCall& call, const char* argument) {
   const std::vector<Symbol> items = size_items(call, argument);
   if (items.size() < 2) call.refuse("takes the batch dimension away");
   const std::int64_t elements = product(call.shape("self").slice(1));
@@ -95,13 +95,13 @@ std::vector<std::int64_t> sample_sizes(at::IntArrayRef shape) {
 }
 
 // A sample of these sizes: flat where it is a vector, and then of whatever length.
-Symbol with_sizes(const Call& call, const std::vector<std::int64_t>& sizes) {
+Symbol with_sizes(const OperatorCall& call, const std::vector<std::int64_t>& sizes) {
   if (sizes.size() == 1) return view(call, op::Flatten{1});
   if (sizes != sample_sizes(call.shape("self"))) call.importer().set_depends_on_shape();
   return view(call, op::Reshape{sizes});
 }
 
-Symbol flatten(const Call& call) {
+Symbol flatten(const OperatorCall& call) {
   const auto rank = static_cast<std::int64_t>(call.shape("self").size());
   const std::int64_t start = call.dimension("start_dim", "self");
   const std::int64_t end = call.dimension("end_dim", "self");
@@ -113,14 +113,14 @@ Symbol flatten(const Call& call) {
   return with_sizes(call, sizes);
 }
 
-Symbol squeeze(const Call& call) {
+Symbol squeeze(const OperatorCall& call) {
   if (!call.has("dim")) call.refuse("may take the batch dimension away");
   const std::int64_t dim = call.dimension("dim", "self");
   if (call.shape("self")[static_cast<std::size_t>(dim)] != 1) return {call.tracked("self")};
-  return view(call, op::Select{.dim = dim, .index = 0});
+  return view(call, op::SelectIndex{.dim = dim, .index = 0});
 }
 
-Symbol unsqueeze(const Call& call) {
+Symbol unsqueeze(const OperatorCall& call) {
   std::vector<std::int64_t> sizes = sample_sizes(call.shape("self"));
   const auto rank = static_cast<std::int64_t>(call.shape("self").size());
   std::int64_t dim = call.integer("dim");
@@ -133,14 +133,14 @@ Symbol unsqueeze(const Call& call) {
   return view(call, op::Reshape{sizes});
 }
 
-Symbol permute(const Call& call, std::vector<std::int64_t> dims) {
+Symbol permute(const OperatorCall& call, std::vector<std::int64_t> dims) {
   const auto rank = static_cast<std::int64_t>(call.shape("self").size());
   for (std::int64_t& dim : dims) dim = dim < 0 ? dim + rank : dim;
   if (dims.empty() || dims[0] != 0) call.refuse("moves the batch dimension");
   return view(call, op::Permute{dims});
 }
 
-Symbol transpose(const Call& call) {
+Symbol transpose(const OperatorCall& call) {
   std::vector<std::int64_t> dims(call.shape("self").size());
   for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<std::int64_t>(i);
   std::swap(dims[static_cast<std::size_t>(call.dimension("dim0", "self"))],
@@ -148,12 +148,12 @@ Symbol transpose(const Call& call) {
   return permute(call, dims);
 }
 
-Symbol select(const Call& call) {
-  return view(call, op::Select{.dim = call.dimension("dim", "self"), .index = call.integer("index")});
+Symbol select(const OperatorCall& call) {
+  return view(call, op::SelectIndex{.dim = call.dimension("dim", "self"), .index = call.integer("index")});
 }
 
 // op::Slice writes "to the end" as -1; ends counted from the back become plain positions.
-Symbol slice(const Call& call) {
+Symbol slice(const OperatorCall& call) {
   const auto rank = static_cast<std::int64_t>(call.shape("self").size());
   const std::int64_t dim = call.integer("dim") < 0 ? call.integer("dim") + rank : call.integer("dim");
   std::int64_t start = call.is_none("start") ? 0 : call.integer("start");
@@ -169,7 +169,7 @@ Symbol slice(const Call& call) {
   return view(call, op::Slice{.dim = dim, .start = start, .stop = stop, .step = call.integer("step")});
 }
 
-Symbol chunk(const Call& call) {
+Symbol chunk(const OperatorCall& call) {
   const std::int64_t dim = call.dimension("dim", "self");
   const std::int64_t size = call.shape("self")[static_cast<std::size_t>(dim)];
   const std::int64_t chunks = call.integer("chunks");
@@ -181,23 +181,23 @@ Symbol chunk(const Call& call) {
   return {parts};
 }
 
-Symbol unbind(const Call& call) {
+Symbol unbind(const OperatorCall& call) {
   const std::int64_t dim = call.dimension("dim", "self");
   Sequence parts;
   for (std::int64_t i = 0; i < call.shape("self")[static_cast<std::size_t>(dim)]; ++i) {
-    parts.items.push_back(view(call, op::Select{.dim = dim, .index = i}));
+    parts.items.push_back(view(call, op::SelectIndex{.dim = dim, .index = i}));
   }
   return {parts};
 }
 
-Symbol cat(const Call& call) {
+Symbol cat(const OperatorCall& call) {
   const auto* list = std::get_if<Sequence>(&call.symbol("tensors").is);
   if (list == nullptr || list->items.empty()) call.refuse("joins a list that is not known");
   std::vector<int> parts;
   for (const Symbol& item : list->items) {
     const auto* tracked = std::get_if<Tracked>(&item.is);
     if (tracked == nullptr) call.refuse("joins a constant");
-    parts.push_back(tracked->cell->node);
+    parts.push_back(tracked->slot->node);
   }
   const auto rank = static_cast<std::int64_t>(call.importer().shape(parts[0]).size());
   const std::int64_t dim = call.integer("dim") < 0 ? call.integer("dim") + rank : call.integer("dim");
@@ -205,14 +205,14 @@ Symbol cat(const Call& call) {
   return call.add(op::Concat{dim}, parts);
 }
 
-Symbol pad(const Call& call) {
+Symbol pad(const OperatorCall& call) {
   if (call.has("mode") && call.text("mode") != "constant") call.refuse("pads by repeating");
   op::Pad pad{.amounts = call.integers("pad"), .value = call.is_none("value") ? 0 : call.real("value")};
   if (pad.amounts.size() >= 2 * call.shape("self").size()) call.refuse("pads the batch dimension");
   return call.add(pad, {call.tensor("self")});
 }
 
-Symbol flip(const Call& call) {
+Symbol flip(const OperatorCall& call) {
   if (call.integers("dims") != std::vector<std::int64_t>{1}) call.refuse("turns more than the channels round");
   return call.add(op::ReverseChannels{}, {call.tensor("self")});
 }
@@ -230,12 +230,12 @@ const ReaderTable& shape_readers() {
       {"aten::to", convert},
       {"aten::type_as", convert},
       {"aten::clone", clone},
-      {"aten::view", [](const Call& call) { return reshape(call, "size"); }},
-      {"aten::reshape", [](const Call& call) { return reshape(call, "shape"); }},
+      {"aten::view", [](const OperatorCall& call) { return reshape(call, "size"); }},
+      {"aten::reshape", [](const OperatorCall& call) { return reshape(call, "shape"); }},
       {"aten::flatten", flatten},
       {"aten::squeeze", squeeze},
       {"aten::unsqueeze", unsqueeze},
-      {"aten::permute", [](const Call& call) { return permute(call, call.integers("dims")); }},
+      {"aten::permute", [](const OperatorCall& call) { return permute(call, call.integers("dims")); }},
       {"aten::transpose", transpose},
       {"aten::select", select},
       {"aten::slice", slice},
