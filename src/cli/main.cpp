@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
     return fail(outcome, "out of memory; take a smaller --tile, or fewer --threads");
   } catch (const holdfast::Json::exception& error) {
     const std::string sentence = holdfast::wrong_json_sentence(error);
-    return fail(outcome, sentence.empty() ? std::string("unexpected failure: ") + error.what() : sentence,
+    return fail(outcome, sentence.empty() ? "unexpected failure: " + holdfast::json_reason(error) : sentence,
                 sentence.empty() ? holdfast::kExitFailure : holdfast::kExitBadInput);
   } catch (const c10::Error& error) {
     return fail(outcome, "torch failed: " + holdfast::cli::first_line(error.what_without_backtrace()));

@@ -36,10 +36,10 @@ void check_depth(const std::string& text, const std::string& where) {
   }
 }
 
-// nlohmann's messages read "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ...".
-std::string json_reason(const std::string& message) {
-  const std::size_t start = message.find(": ");
-  std::string text = start == std::string::npos ? message : message.substr(start + 2);
+// "parse error at line 1, column 2: syntax error while ...": the line is said by us.
+std::string without_place(const std::string& reason) {
+  const std::size_t start = reason.starts_with("parse error at ") ? reason.find(": ") : std::string::npos;
+  std::string text = start == std::string::npos ? reason : reason.substr(start + 2);
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
 }
@@ -60,9 +60,9 @@ Json parse_json(const std::string& text, const std::string& where) {
   } catch (const Json::parse_error& error) {
     // `byte` counts from 1 and points behind the offending letter.
     input_error("{}:{}: not valid JSON: {}", where, line_of(text, error.byte > 0 ? error.byte - 1 : 0),
-                json_reason(error.what()));
+                without_place(json_reason(error)));
   } catch (const Json::out_of_range& error) {
-    input_error("{}: not valid JSON: {}", where, json_reason(error.what()));
+    input_error("{}: not valid JSON: {}", where, json_reason(error));
   }
 }
 
@@ -73,13 +73,16 @@ Json read_json(const std::string& path) {
   return json;
 }
 
+std::string json_reason(const Json::exception& error) {
+  const std::string text = error.what();  // "[json.exception.out_of_range.403] key 'rows' not found"
+  const std::size_t start = text.find("] ");
+  return text.starts_with('[') && start != std::string::npos ? text.substr(start + 2) : text;
+}
+
 std::string wrong_json_sentence(const Json::exception& error) {
   const std::lock_guard lock(last_read.mutex);
   if (last_read.path.empty()) return {};
-  const std::string text = error.what();  // "[json.exception.out_of_range.403] key 'rows' not found"
-  const std::size_t start = text.find("] ");
-  return fmt::format("{} does not hold what it should: {}", last_read.path,
-                     start == std::string::npos ? text : text.substr(start + 2));
+  return fmt::format("{} does not hold what it should: {}", last_read.path, json_reason(error));
 }
 
 std::string dump_json(const Json& json) {

@@ -11,6 +11,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/json_error.h"
 #include "holdfast/core/npy.h"
 #include "holdfast/data/schema.h"
 #include "holdfast/measure/proportion.h"
@@ -207,7 +208,7 @@ Json make_survey(const std::string& run) {
       }
     }
   } catch (const Json::exception& error) {
-    input_error("{}: results.json or manifest.json is not of a run of this version: {}", run, error.what());
+    input_error("{}: results.json or manifest.json is not of a run of this version: {}", run, json_reason(error));
   }
   if (pairs.empty()) input_error("{}: a survey shows maps of images, and this run has none", run);
   return {

@@ -13,6 +13,7 @@
 #include "holdfast/core/csv.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/json_error.h"
 #include "holdfast/core/words.h"
 #include "holdfast/report/text_table.h"
 #include "kept_results.h"
@@ -261,7 +262,7 @@ std::string results_markdown(const std::string& folder) {
     for (const std::string& name : names) experiments.rows.push_back(experiment_line(read_json(folder + "/" + name + ".json")));
     text += "## Experiments\n\n" + markdown(experiments);
   } catch (const Json::exception& error) {
-    input_error("{}: a file is not of an experiment of this version: {}", folder, error.what());
+    input_error("{}: a file is not of an experiment of this version: {}", folder, json_reason(error));
   }
   return text;
 }

@@ -7,6 +7,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/json.h"
+#include "holdfast/core/json_error.h"
 #include "holdfast/report/junit.h"
 #include "page.h"
 #include "run_data.h"
@@ -106,7 +107,7 @@ Json run_data(const std::string& folder, PicturePool& pool) {
             {"results", results},   {"samples", read_samples(folder, results)},
             {"worst", worst.lists}, {"left_out", worst.left_out}};
   } catch (const Json::exception& error) {
-    input_error("{}: results.json or manifest.json is not of a run of this version: {}", folder, error.what());
+    input_error("{}: results.json or manifest.json is not of a run of this version: {}", folder, json_reason(error));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/json_error.h"
 #include "holdfast/report/html.h"
 #include "holdfast/report/text_table.h"
 #include "kept_results.h"
@@ -76,7 +77,7 @@ void write_leaderboard(const std::vector<std::string>& runs, const std::string& 
         entries.push_back(std::move(entry));
       }
     } catch (const Json::exception& error) {
-      input_error("{}: results.json is not of a run of this version: {}", run, error.what());
+      input_error("{}: results.json is not of a run of this version: {}", run, json_reason(error));
     }
   }
   write_page(out + "/index.html",

@@ -5,6 +5,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
+#include "holdfast/core/json_error.h"
 #include "holdfast/report/experiment.h"
 #include "kept_results.h"
 #include "page.h"
@@ -48,7 +49,7 @@ void write_site(const std::vector<std::string>& folders, const std::string& out)
     try {
       papers.push_back(write_paper(folder, out));
     } catch (const Json::exception& error) {
-      input_error("{}: a file is not of an experiment of this version: {}", folder, error.what());
+      input_error("{}: a file is not of an experiment of this version: {}", folder, json_reason(error));
     }
   }
   write_page(out + "/index.html",

@@ -1,4 +1,5 @@
 #include "holdfast/core/error.h"
+#include "holdfast/core/json_error.h"
 #include "holdfast/train/progress.h"
 
 namespace holdfast::train {
@@ -58,7 +59,7 @@ TrainProgress progress_from_json(const Json& json, const std::string& path) {
     for (const Json& line : json.at("history")) progress.history.push_back(epoch_record_from_json(line));
     return progress;
   } catch (const Json::exception& error) {
-    input_error("{}: its record of the training is damaged ({})", path, error.what());
+    input_error("{}: its record of the training is damaged ({})", path, json_reason(error));
   }
 }
 

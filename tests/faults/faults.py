@@ -122,7 +122,7 @@ def try_input(base: Path, servers: server.Servers, case: damage.Case) -> str | N
             return f"{case}: exit code {done.returncode} after {seconds:.0f} s: {said}"
         if done.returncode == 2 and not said.startswith("error: "):
             return f"{case}: said {said!r}"
-        wrong = [word for word in ("unexpected failure", "torch failed", "Exception raised") if word in done.stderr]
+        wrong = [word for word in ("unexpected failure", "torch failed", "Exception raised", "[json") if word in done.stderr]
         return f"{case}: said {said}" if wrong else None
 
 

@@ -7,6 +7,7 @@
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/json.h"
+#include "holdfast/core/json_error.h"
 #include "holdfast/core/zip.h"
 
 namespace holdfast::model::exported {
@@ -83,8 +84,7 @@ class Reader {
     try {
       return read_model(record);
     } catch (const Json::exception& error) {
-      const std::string text = error.what();  // "[json.exception.out_of_range.403] key 'nodes' not found"
-      refuse("{} is not the graph of a program: {}", record, text.substr(text.find("] ") + 2));
+      refuse("{} is not the graph of a program: {}", record, json_reason(error));
     }
   }
 
