@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Trains and audits four small models on data that the installed packages carry, then says where the report is. The gate is not
-# met: one of the models breaks, and a build would fail on it.
+# Trains and audits four small models on data that the installed packages carry, then says where the report is. The gates are
+# not met: one model breaks and one holds for no reason, and a build would fail on both.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=runs/demo
@@ -12,9 +12,9 @@ VIRTUAL_ENV="$PWD/.venv" build/holdfast audit configs/demo.toml --out "$out" || 
 cat <<END
 
 What to look at, in $((SECONDS - start)) s:
-  plain network    breaks: compare what it keeps with what two different inputs share
-  linear           holds, because it explains every input alike
-  trained to hold  holds better, and that is proven; still hardly more than two inputs share
+  plain network    breaks: it keeps less than what two different inputs share
+  linear           holds, but only because it explains every input alike
+  trained to hold  keeps clearly more than what two different inputs share, and that is proven
   image network    click on its worst pictures
 
 Open the report in a browser:

@@ -261,11 +261,11 @@ class PythonListener final : public Listener {
     const std::lock_guard lock(mutex_);
     warnings_.push_back(message);
   }
-  void advanced(const std::string& what, std::int64_t done, std::int64_t total, const std::string& note, bool finished) override {
+  void advanced(const ProgressReport& report) override {
     const py::gil_scoped_acquire locked;
     if (!show_ || show_.is_none()) return;
     try {
-      show_(what, done, total, note, finished);
+      show_(report.what, report.done, report.total, report.seconds_left, report.note, report.finished);
     } catch (py::error_already_set& error) {  // what is shown must not stop the work
       error.discard_as_unraisable("holdfast: progress");
     }

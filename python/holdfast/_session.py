@@ -30,10 +30,13 @@ class _Bar:
         self._ended = threading.Event()
         threading.Thread(target=self._beat, daemon=True).start()
 
-    def __call__(self, what: str, done: int, total: int, note: str, finished: bool) -> None:
+    def __call__(self, what: str, done: int, total: int, seconds_left: float | None, note: str, finished: bool) -> None:
         with self._lock:
             if self._bar is None:
                 self._bar = self._make(total=total or None, desc=what, leave=False)
+            if total > 0:
+                left = "{remaining}" if seconds_left is None else self._make.format_interval(seconds_left)
+                self._bar.bar_format = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<" + left + "{postfix}"
             self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(done - self._bar.n)
         if finished:

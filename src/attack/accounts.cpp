@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "holdfast/core/clock.h"
+#include "holdfast/core/tile_work.h"
 
 namespace holdfast::attack {
 
@@ -21,6 +22,7 @@ void WorkAccount::close_component() {
 void WorkAccount::charge(std::int64_t evaluations, const std::vector<char>& done, std::int64_t running) {
   for (std::size_t i = 0; i < done.size(); ++i) evaluations_[i] += done[i] ? 0 : evaluations;
   if (component_ >= 0) components_[static_cast<std::size_t>(component_)].evaluations += evaluations * running;
+  TileWork::report(static_cast<double>(evaluations * running));
 }
 
 void WorkAccount::charge(std::int64_t evaluations, const std::vector<char>& done, const std::vector<std::int64_t>& owners) {
@@ -31,6 +33,7 @@ void WorkAccount::charge(std::int64_t evaluations, const std::vector<char>& done
     charged += evaluations;
   }
   if (component_ >= 0) components_[static_cast<std::size_t>(component_)].evaluations += charged;
+  TileWork::report(static_cast<double>(charged));
 }
 
 void WorkAccount::charge_all(std::int64_t evaluations) {

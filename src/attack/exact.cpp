@@ -35,6 +35,8 @@ class Exact final : public Attack {
       : Attack(options.canonical()), limits_{.nodes = options.integer("nodes"), .seconds = options.real("seconds")} {}
 
   Select selects(Select) const override { return Select::kWorst; }
+  // Most searches end long before their limit.
+  double expected_evaluations(const Explainer&, const Schema&) const override { return static_cast<double>(limits_.nodes); }
 
   void check(const AttackTask& task) const override {
     check_task(task);
@@ -47,12 +49,7 @@ class Exact final : public Attack {
     Ledger ledger(task, clean, Select::kWorst);
     ledger.charge(task.explainer.evaluations(*task.samples.schema));
     look_at_start(task, ledger, name());
-    const Chain chain = read_chain(*task.model.network());
-    BatchReading reading(*task.samples.schema, /*with_probabilities=*/false);
-    reading.read_maps(clean.maps);
-    ledger.begin_iteration();
-    for (std::int64_t sample = 0; sample < task.samples.count(); ++sample)
-      search_sample(task, chain, limits_, *reading.map(sample), sample, ledger);
+    search_samples(task, limits_, clean, ledger);
     return ledger.finish();
   }
 

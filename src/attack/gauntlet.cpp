@@ -20,6 +20,7 @@
 #include "holdfast/attack/attack.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/rng.h"
+#include "holdfast/core/tile_work.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast::attack::gauntlet {
@@ -59,6 +60,9 @@ class Gauntlet final : public Attack {
 
   void check(const AttackTask& task) const override { check_task(task); }
   Select selects(Select) const override { return Select::kWorst; }
+  double expected_evaluations(const Explainer& explainer, const Schema& schema) const override {
+    return gauntlet::expected_evaluations(effort_, explainer, schema);
+  }
 
   AttackResult run(const AttackTask& task) const override {
     check(task);
@@ -93,6 +97,7 @@ class Gauntlet final : public Attack {
       if (ledger.finished()) return;
       if ((!state.is_restart() && !component->starts_from_best()) || !component->fits(state)) continue;
       ledger.begin_component(component->name());
+      TileWork::expect_left(state.expected_left());
       component->run(state);
     }
   }

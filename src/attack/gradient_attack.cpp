@@ -62,6 +62,11 @@ void GradientAttack::check(const AttackTask& task) const {
     usage_error("{}: a softplus surrogate needs a model whose layers are known; write surrogate=none", name());
 }
 
+// A step takes an explanation, its gradient and what judges the iterate.
+double GradientAttack::expected_evaluations(const Explainer& explainer, const Schema& schema) const {
+  return 3 * static_cast<double>(steps_ * explainer.evaluations(schema));
+}
+
 WalkRules GradientAttack::rules(const AttackTask& task) const {
   WalkRules rules{.steps = steps_, .momentum = momentum_};
   const double fallback = task.threat.epsilon * (cosine_ ? kCosineFirst : 1 / static_cast<double>(steps_));

@@ -23,6 +23,7 @@ class GradientAttack : public Attack {
  public:
   void check(const AttackTask& task) const override;
   AttackResult run(const AttackTask& task) const final;
+  double expected_evaluations(const Explainer& explainer, const Schema& schema) const override;
 
  protected:
   // `options` are those of with_walk_options.

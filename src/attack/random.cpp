@@ -28,6 +28,9 @@ class Random final : public Attack {
 
   void check(const AttackTask& task) const override { check_task(task); }
   Select selects(Select) const override { return Select::kWorst; }
+  double expected_evaluations(const Explainer& explainer, const Schema& schema) const override {
+    return static_cast<double>(samples_ * explainer.evaluations(schema));
+  }
 
   AttackResult run(const AttackTask& task) const override {
     check(task);

@@ -37,6 +37,9 @@ class RandomSign final : public Attack {
 
   void check(const AttackTask& task) const override { check_task(task); }
   Select selects(Select asked) const override { return walks_ ? asked : Select::kWorst; }
+  double expected_evaluations(const Explainer& explainer, const Schema& schema) const override {
+    return static_cast<double>(steps_ * explainer.evaluations(schema));
+  }
 
   AttackResult run(const AttackTask& task) const override {
     check(task);

@@ -175,10 +175,7 @@ void run(AttackCommand& flags, Communicator* ranks) {
              .ranks = ranks});
   std::vector<Found> found;
   for (const Cell& cell : cells) {
-    {
-      Progress progress(cell.attack->name(), subject.samples.count(), "samples");
-      found.push_back({.row = grid.run(cell, &progress)});
-    }
+    found.push_back({.row = grid.run_alone(cell)});
     if (ranks != nullptr && !ranks->leads()) continue;
     Found& one = found.back();
     one.json = result_json(one.row, identity);

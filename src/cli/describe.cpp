@@ -159,11 +159,9 @@ void run(const DescribeCommand& flags) {
       found.push_back(info);
     }
   }
-  if (found.empty()) {
-    const std::string near = nearest(wanted, known);
+  if (found.empty())
     usage_error("nothing is called '{}'{}; `holdfast list` shows all names, and a model file is described by its path", wanted,
-                near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near));
-  }
+                did_you_mean(wanted, known));
   check_call(call, found);
   Json entries = Json::array();
   for (std::size_t i = 0; i < found.size(); ++i) {

@@ -321,14 +321,17 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {{"ig", "in
                                                                       {"--output", "--out"},
                                                                       {"-o", "--out"}};
 
-std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
   for (const auto& [alias, name] : kAliases) {
     if (word == alias && std::find(known.begin(), known.end(), name) != known.end())
       return fmt::format(" (did you mean '{}'?)", name);
   }
   const std::string near = nearest(word, known);
-  if (!near.empty()) return fmt::format(" (did you mean '{}'?)", near);
-  if (known.empty()) return "";
+  return near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near);
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
+  if (const std::string hint = did_you_mean(word, known); !hint.empty() || known.empty()) return hint;
   return fmt::format(" (known: {})", fmt::join(known, ", "));
 }
 

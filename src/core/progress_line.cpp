@@ -35,16 +35,20 @@ std::string to_string(const ProgressLine& line) {
   // The share is rounded down: 100 % means that all of it is done.
   if (line.total > 0)
     text += fmt::format(" {:.0f} %", std::floor(100.0 * static_cast<double>(line.done) / static_cast<double>(line.total)));
-  text += " " + amount(line.done);
-  if (line.total > 0) text += "/" + amount(line.total);
-  text += unit;
+  if (!line.only_share) {
+    text += " " + amount(line.done);
+    if (line.total > 0) text += "/" + amount(line.total);
+    text += unit;
+  }
 
   const double rate = line.seconds > 0 ? static_cast<double>(line.done - line.before) / line.seconds : 0;
-  if (rate > 0) text += fmt::format(", {}{}/s", format_rate(rate * scale), unit);
+  if (rate > 0 && !line.only_share) text += fmt::format(", {}{}/s", format_rate(rate * scale), unit);
+  std::optional<double> left = line.left;
+  if (!line.only_share && rate > 0 && line.total > line.done) left = static_cast<double>(line.total - line.done) / rate;
   if (line.finished) {
     text += ", " + format_duration(line.seconds);
-  } else if (rate > 0 && line.total > line.done) {
-    text += fmt::format(", {} left", format_duration(static_cast<double>(line.total - line.done) / rate));
+  } else if (left) {
+    text += fmt::format(", {} left", format_duration(*left));
   }
   return line.note.empty() ? text : text + ", " + line.note;
 }

@@ -357,18 +357,20 @@ Json to_json(const Schema& schema) {
   for (const Feature& feature : schema.features) json["features"].push_back(feature_to_json(feature));
   for (const Group& group : schema.groups) json["groups"].push_back(group_to_json(group));
   if (!schema.classes.empty()) json["classes"] = schema.classes;
+  if (!schema.vocabulary.empty()) json["vocabulary"] = schema.vocabulary;
   if (!schema.neighbors.empty()) json["neighbors"] = schema.neighbors;
   if (schema.range) json["range"] = {schema.range->first, schema.range->second};
   return json;
 }
 
 Schema schema_from_json(const Json& json, const std::string& where) {
-  const ObjectReader reader(json, where, {"layout", "features", "groups", "classes", "neighbors", "range"});
+  const ObjectReader reader(json, where, {"layout", "features", "groups", "classes", "vocabulary", "neighbors", "range"});
   Schema schema;
   schema.layout = read_layout(reader.at("layout"), reader.place("layout"));
   schema.features = reader.list("features", read_feature);
   schema.groups = reader.list("groups", read_group);
   schema.classes = reader.list("classes", ObjectReader::text_at);
+  schema.vocabulary = reader.list("vocabulary", ObjectReader::text_at);
   schema.neighbors = reader.list("neighbors", read_positions);
   schema.range = reader.interval("range");
   schema.check(where);

@@ -1,10 +1,12 @@
 #include "holdfast/experiment/cell.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -17,6 +19,7 @@
 #include "holdfast/core/memory.h"
 #include "holdfast/core/safetensors.h"
 #include "holdfast/core/tensor.h"
+#include "holdfast/core/tile_work.h"
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/core/words.h"
@@ -194,6 +197,23 @@ CellResult run_tile(const Attack& attack, const AttackTask& task, const Tile& ti
   return join(std::move(parts), /*tensors=*/true);
 }
 
+// What a sample is expected to take: what the attack says, then what the last tile took.
+class ExpectedWork {
+ public:
+  explicit ExpectedWork(double of_sample) : of_sample_(of_sample) {}
+
+  CellResult watch(Progress* progress, const Tile& tile, const std::function<CellResult()>& run) {
+    const auto samples = static_cast<double>(tile.size());
+    const TileWork work(progress, tile.size(), of_sample_ * samples);
+    CellResult result = run();
+    of_sample_ = work.done() / samples;
+    return result;
+  }
+
+ private:
+  std::atomic<double> of_sample_;
+};
+
 // Ranks on other machines may see a new file a little late.
 void wait_for_tiles(const TileStore& store, std::int64_t count) {
   constexpr std::chrono::seconds kPatience{60};
@@ -218,12 +238,14 @@ void fill_store(Communicator& ranks, const Attack& attack, const AttackTask& tas
   const std::int64_t samples = task.samples.count();
   AttackTask whole_task = task;
   whole_task.samples = prepared(task.samples, task.model);
+  ExpectedWork expected(attack.expected_evaluations(task.explainer, *task.samples.schema));
   SharedTiles shared(ranks, store.folder(), samples, progress);
   run_tiles(
       task.model, samples, tile_size(tiles, task.samples.layout(), task.model), tiles.threads,
       [&](const Tile& tile) {
         if (tile.begin == 0) check_tile_apart(task.model, task.samples.inputs, tile.end);
-        return store.has(tile.index) ? std::nullopt : std::optional(run_tile(attack, whole_task, tile));
+        if (store.has(tile.index)) return std::optional<CellResult>();
+        return std::optional(expected.watch(progress, tile, [&] { return run_tile(attack, whole_task, tile); }));
       },
       [&](const Tile& tile, const std::optional<CellResult>& result) {
         if (result) store.save(tile.index, *result);
@@ -308,19 +330,23 @@ CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOpti
   const std::int64_t samples = task.samples.count();
   const std::int64_t size = tile_size(tiles, task.samples.layout(), task.model);
   const auto is_stored = [&](const Tile& tile) { return store != nullptr && store->has(tile.index); };
+  ExpectedWork expected(attack.expected_evaluations(task.explainer, *task.samples.schema));
   JoinedCell joined(samples, size);
   run_tiles(
       task.model, samples, size, tiles.threads,
       [&](const Tile& tile) {
         if (tile.begin == 0) check_tile_apart(task.model, task.samples.inputs, tile.end);
-        CellResult result = is_stored(tile) ? store->load(tile.index) : run_tile(attack, whole_task, tile);
+        CellResult result = is_stored(tile) ? store->load(tile.index) : expected.watch(progress, tile, [&] {
+          return run_tile(attack, whole_task, tile);
+        });
         result.verified = verify_tile(attack, task, tile, result);
         return result;
       },
       [&](const Tile& tile, CellResult result) {
-        if (store != nullptr && !is_stored(tile)) store->save(tile.index, result);
+        const bool was_stored = is_stored(tile);
+        if (store != nullptr && !was_stored) store->save(tile.index, result);
         joined.add(tile, std::move(result));
-        if (progress != nullptr) progress->advance(tile.size());
+        if (progress != nullptr) was_stored ? progress->advance_found(tile.size()) : progress->advance(tile.size());
       });
   CellResult whole = joined.finish();
   check_maps(whole.original_maps, task.explainer.name(), task.model.name());

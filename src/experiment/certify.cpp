@@ -202,8 +202,7 @@ std::optional<Certificate> best_of(const std::vector<Certificate>& certificates)
 namespace {
 
 Json certify_and_attack(const Cell& cell, Grid& grid, const TileOptions& tiles) {
-  Progress progress(cell.attack->name(), cell.subject.samples.count(), "samples");
-  const Row row = grid.run(cell, &progress);
+  const Row row = grid.run_alone(cell);
   const Certificates all = certify(cell, tiles, row.result.perturbed);
   Json json{{"epsilon", cell.threat.epsilon}, {"certificates", Json::array()}, {"inapplicable", Json::array()}};
   for (const Certificate& certificate : all.proven) {

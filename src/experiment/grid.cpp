@@ -162,6 +162,19 @@ std::optional<std::string> random_points_call(const Cell& cell, const CellResult
   return fmt::format("random(samples={},from=sphere)", points);
 }
 
+CellWork expected_work(const Cell& cell, bool random_points) {
+  // Attacks put many rows through a model at once, random points one a sample: an evaluation takes about twice as long.
+  constexpr double kOfAPoint = 2;
+  const Schema& schema = *cell.subject.samples.schema;
+  CellWork work{.attack = cell.attack->expected_evaluations(*cell.explainer, schema)};
+  if (!random_points) return work;
+  CellResult guess;
+  guess.samples.push_back({.evaluations = static_cast<std::int64_t>(work.attack)});
+  if (const auto call = random_points_call(cell, guess))
+    work.random_points = kOfAPoint * attacks().make(*call)->expected_evaluations(*cell.explainer, schema);
+  return work;
+}
+
 bool RandomPoints::beat(double mean, Direction direction) const {
   return direction == Direction::kHigherIsMoreAlike ? value.mean < mean : value.mean > mean;
 }
@@ -178,11 +191,15 @@ Row Grid::run(const Cell& cell, Progress* progress) {
   const std::string store_folder = options_.folder.empty() ? "" : tile_folder(options_.folder, done_++);
   Row row;
   row.cell = cell;
+  const CellWork work = expected_work(cell, options_.random_points);
+  const std::int64_t samples = cell.subject.samples.count();
+  if (progress != nullptr) progress->begin_part(work.attack / work.total(), samples);
   row.result =
       run_attack(*cell.attack, cell.task(cell.starts_from_previous ? found_before_ : at::Tensor()), progress, store_folder);
   found_before_ = row.result.perturbed;
   if (options_.warnings && judges()) warn_of_no_gradient(row.result, cell.attack->name());
-  if (options_.random_points) row.random = random_points(cell, row.result, store_folder);
+  if (progress != nullptr) progress->begin_part(work.random_points / work.total(), samples);
+  if (options_.random_points) row.random = random_points(cell, row.result, progress, store_folder);
   if (!judges()) return row;
 
   const Schema& schema = *cell.subject.samples.schema;
@@ -191,6 +208,14 @@ Row Grid::run(const Cell& cell, Progress* progress) {
   static_cast<MapComparison&>(row) = compare(row, *cell.metric);
   if (options_.warnings) warn_of_ties(row.assessment);
   if (options_.levels) row.certified = certify_in_passing(row, options_.tiles);
+  return row;
+}
+
+Row Grid::run_alone(const Cell& cell) {
+  Progress progress(cell.attack->name(), std::vector<WorkPiece>(1));
+  progress.begin(0);
+  Row row = run(cell, &progress);
+  progress.finish(0);
   return row;
 }
 
@@ -222,7 +247,8 @@ MapComparison Grid::compare(const Row& row, const Metric& metric) {
 }
 
 // Attacks on one subject share them where they cost the same.
-std::optional<RandomPoints> Grid::random_points(const Cell& cell, const CellResult& result, const std::string& store_folder) {
+std::optional<RandomPoints> Grid::random_points(const Cell& cell, const CellResult& result, Progress* progress,
+                                                const std::string& store_folder) {
   const std::optional<std::string> call = random_points_call(cell, result);
   if (!call) return std::nullopt;
   const std::string key = maps_key(cell, *cell.metric) + '\n' + to_json(cell.threat).dump() + '\n' + *call;
@@ -233,7 +259,7 @@ std::optional<RandomPoints> Grid::random_points(const Cell& cell, const CellResu
   task.select = Select::kWorst;
   task.trace = false;
   const CellResult found =
-      run_attack(*random, task, /*progress=*/nullptr, store_folder.empty() ? "" : store_folder + "/random");
+      run_attack(*random, task, progress, store_folder.empty() ? "" : store_folder + "/random");
   return random_.emplace(key, summarised(cell, random->name(), *call, found)).first->second;
 }
 

@@ -1,10 +1,12 @@
 // What an experiment's work goes through: datasets and cells, kept by their keys; trainings are in reproduce_train.cpp.
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include <fmt/ranges.h>
@@ -94,6 +96,16 @@ bool ExperimentContext::wants(const std::string& name) const {
   return only.empty() || std::ranges::any_of(only, [&](const std::string& text) { return whole.starts_with(plain(text)); });
 }
 
+namespace {
+
+// What `data fetch` takes for a dataset's call.
+std::string fetched_name(const std::string& call) {
+  const std::string name = parse_method_call(call).name;
+  return name == "pairs" ? fetched_name(datasets().options(call).word("of")) : name;
+}
+
+}  // namespace
+
 std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::string& call, std::uint64_t split_seed,
                                                                  std::int64_t fold) {
   const std::string key = fmt::format("{}, split {}, fold {}", datasets().options(call).canonical(), split_seed, fold);
@@ -106,6 +118,7 @@ std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::stri
   if (!loader->source().files.empty() && loader->found_at(load).empty()) {
     note(fmt::format("{} is left out: its files are not in the data folder", datasets().options(call).canonical()));
     log_warning("{}", notes_.back());
+    if (const std::string name = fetched_name(call); std::ranges::find(missing_, name) == missing_.end()) missing_.push_back(name);
   } else {
     Dataset loaded = load_dataset(call, load);
     // Kept networks and cells are of this very data.
@@ -139,11 +152,23 @@ std::vector<Json> ExperimentContext::compute_kept(const std::string& label, cons
   if (!missing.empty()) {
     make_folders(folders_.cells);
     const std::string machine = machine_in_words(device.str());
-    Progress progress(label, static_cast<std::int64_t>(missing.size()), "cells");
+    // One of each kind first: then it is known what the others take.
+    std::set<std::string> kinds;
+    std::ranges::stable_partition(missing, [&](std::size_t i) { return kinds.insert(jobs[i].work.kind).second; });
+    std::vector<WorkPiece> pieces;
+    for (const std::size_t i : missing) pieces.push_back(jobs[i].work);
+    Progress progress(label, pieces);
+    std::atomic<std::size_t> finished{0};
     for_each_shared(static_cast<std::int64_t>(missing.size()), threads, [&](std::int64_t i) {
-      const Job<Json>& job = jobs[missing[static_cast<std::size_t>(i)]];
-      if (!file_exists(path(job)) && (!takes(path(job)) || !computed(job, path(job), machine))) return false;
-      progress.advance();
+      const auto piece = static_cast<std::size_t>(i);
+      const Job<Json>& job = jobs[missing[piece]];
+      if (!file_exists(path(job))) {
+        if (!takes(path(job))) return false;
+        progress.begin(piece);
+        if (!computed(job, path(job), machine)) return false;
+      }
+      progress.finish(piece);
+      progress.note(fmt::format("{} of {} cells", ++finished, missing.size()));
       return true;
     });
     computed_ += static_cast<std::int64_t>(missing.size());

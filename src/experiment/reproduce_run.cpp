@@ -167,9 +167,12 @@ Json run_experiment(const ReproduceOptions& options) {
   ExperimentResult result = experiment->run(context);
   wait_for_readers(options.ranks, options.folder);
   if (!leads) return nullptr;
-  if (!options.only.empty() && std::ranges::all_of(result.tables, [](const ResultTable& table) { return table.rows.empty(); })) {
+  if (std::ranges::all_of(result.tables, [](const ResultTable& table) { return table.rows.empty(); })) {
     if (options.may_be_empty) return nullptr;
-    usage_error("--only {}: no dataset of {} begins so", fmt::join(options.only, ", "), experiment->name());
+    if (const std::vector<std::string>& missing = context.missing_datasets(); !missing.empty())
+      input_error("{}: nothing was measured, because the files of {} are not in the data folder; get them with: holdfast data fetch {}",
+                  experiment->name(), fmt::join(missing, ", "), missing.front());
+    if (!options.only.empty()) usage_error("--only {}: no dataset of {} begins so", fmt::join(options.only, ", "), experiment->name());
   }
   leave_open(result.verdicts, options.only);
   // Written and read again, so that a run that is read later says the same.

@@ -42,6 +42,25 @@ struct MapCanvas {
     }
   }
 
+  // As paint, for a few features among many: in the matrix of a large graph a dot alone would hardly be seen.
+  void mark(Image& image, std::int64_t feature, Colour colour) const {
+    const std::int64_t reach = layout_.kind == Layout::Kind::kGraph ? layout_.length / 64 : 0;
+    if (reach == 0) return paint(image, feature, colour);
+    const std::int64_t side = feature / layout_.side_features();
+    const auto [i, j] = edge_nodes(layout_.length, feature % layout_.side_features());
+    const auto near = [&](std::int64_t node) {
+      return std::pair{std::max<std::int64_t>(0, node - reach), std::min(width - 1, node + reach)};
+    };
+    const auto [top, bottom] = near(i);
+    const auto [left, right] = near(j);
+    for (std::int64_t row = top; row <= bottom; ++row) {
+      for (std::int64_t column = left; column <= right; ++column) {
+        dot(image, side, row, column, colour);
+        dot(image, side, column, row, colour);
+      }
+    }
+  }
+
   std::int64_t side_height = 0, width = 0;
 
  private:
@@ -93,18 +112,23 @@ double full_colour(std::span<const double> values) {
 
 namespace {
 
+// A graph is sparse where fewer than one edge in so many has a weight that would be seen, as a share of the largest.
+constexpr std::int64_t kSparse = 20;
+constexpr double kVisible = 0.02;
+
 // A feature's value as it is shown: the root of its share of the largest, with its sign.
 double shown(const FoldedMap& map, std::int64_t feature) {
   const double share = std::clamp(map.values[static_cast<std::size_t>(feature)] / map.largest, -1.0, 1.0);
   return std::copysign(std::sqrt(std::abs(share)), share);
 }
 
-// The input in pale grey, so that what is drawn over it stands out.
+// The input in grey, so that what is drawn over it stands out: on dark, and for graphs, which are mostly white, on light.
 Image draw_grey(const Layout& layout, std::span<const double> input) {
   Image image = draw_input(layout, input);
+  const bool light = layout.kind == Layout::Kind::kGraph;
   for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
     const int grey = (image.pixels[i] + image.pixels[i + 1] + image.pixels[i + 2]) / 3;
-    std::fill_n(image.pixels.begin() + static_cast<std::ptrdiff_t>(i), 3, static_cast<std::uint8_t>(40 + grey / 2));
+    std::fill_n(image.pixels.begin() + static_cast<std::ptrdiff_t>(i), 3, static_cast<std::uint8_t>(light ? 150 + 2 * grey / 5 : 40 + grey / 2));
   }
   return image;
 }
@@ -125,9 +149,16 @@ Image draw_input(const Layout& layout, std::span<const double> input) {
   const bool graph = layout.kind == Layout::Kind::kGraph;
   Image image = canvas.blank(graph ? diverging(0) : Colour{0, 0, 0});
   const double scale = graph ? largest(input) : 1;
+  const bool sparse = graph && kSparse * std::count_if(input.begin(), input.end(), [&](double value) {
+                                 return std::abs(value) > kVisible * scale;
+                               }) < std::ssize(input);
   for (std::int64_t feature = 0; feature < layout.features(); ++feature) {
-    canvas.paint(image, feature,
-                 graph ? diverging(input[static_cast<std::size_t>(feature)] / scale) : input_colour(layout, input, feature));
+    const double value = input[static_cast<std::size_t>(feature)];
+    if (sparse && std::abs(value) > kVisible * scale) {
+      canvas.mark(image, feature, diverging(value / scale));
+    } else if (!sparse) {
+      canvas.paint(image, feature, graph ? diverging(value / scale) : input_colour(layout, input, feature));
+    }
   }
   return image;
 }
@@ -203,7 +234,7 @@ Image draw_overlay(const Layout& layout, std::span<const double> input, const Fo
 Image draw_marked(const Layout& layout, std::span<const double> input, std::span<const std::int64_t> features) {
   Image image = draw_grey(layout, input);
   const MapCanvas canvas(layout);
-  for (const std::int64_t feature : features) canvas.paint(image, feature, kMarked);
+  for (const std::int64_t feature : features) canvas.mark(image, feature, kMarked);
   return image;
 }
 
@@ -211,9 +242,9 @@ Image draw_change(const Layout& layout, std::span<const double> input, std::span
                   std::span<const std::int64_t> after) {
   Image image = draw_grey(layout, input);
   const MapCanvas canvas(layout);
-  for (const std::int64_t feature : before) canvas.paint(image, feature, contains(after, feature) ? kKept : kLost);
+  for (const std::int64_t feature : before) canvas.mark(image, feature, contains(after, feature) ? kKept : kLost);
   for (const std::int64_t feature : after) {
-    if (!contains(before, feature)) canvas.paint(image, feature, kNew);
+    if (!contains(before, feature)) canvas.mark(image, feature, kNew);
   }
   return image;
 }

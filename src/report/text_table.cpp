@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <ranges>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -116,6 +118,43 @@ bool is_worse(const Json& row, const Json& other) {
   return row.value("direction", "higher") == "higher" ? mine < theirs : mine > theirs;
 }
 
+namespace {
+
+constexpr std::size_t kLeastCell = 8;
+
+bool is_text(const TableColumn& column) {
+  return std::ranges::any_of(column.cells, [](const std::string& cell) { return !looks_like_number(cell); });
+}
+
+// The text with its middle left out, in so many characters.
+std::string cut(const std::string& text, std::size_t most) {
+  if (characters(text) <= most) return text;
+  const auto part = [&](std::size_t from, std::size_t count) {
+    std::string result;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (i > 0 && (text[i] & 0xC0) != 0x80) ++at;
+      if (at >= from && at < from + count) result += text[i];
+    }
+    return result;
+  };
+  const std::size_t tail = (most - 1) / 2, head = most - 1 - tail;
+  return part(0, head) + "…" + part(characters(text) - tail, tail);
+}
+
+// Cuts the cells of a column to so many characters, or as many more as keep different ones different.
+void cut_cells(TableColumn& column, std::size_t most) {
+  const std::set<std::string> before(column.cells.begin(), column.cells.end());
+  for (;; ++most) {
+    std::set<std::string> after;
+    for (const std::string& cell : before) after.insert(cut(cell, most));
+    if (after.size() == before.size()) break;
+  }
+  for (std::string& cell : column.cells) cell = cut(cell, most);
+}
+
+}  // namespace
+
 std::string fitted_table(std::vector<TableColumn> columns, std::size_t width) {
   const auto wide = [](const TableColumn& column) {
     std::size_t most = characters(column.name);
@@ -134,6 +173,17 @@ std::string fitted_table(std::vector<TableColumn> columns, std::size_t width) {
     if (first->drop == 0) break;
     dropped.push_back(first->name);
     columns.erase(first);
+  }
+  // What is left tells rows apart: the widest texts are cut.
+  std::vector<TableColumn*> texts;
+  for (TableColumn& column : columns) {
+    if (is_text(column)) texts.push_back(&column);
+  }
+  while (width > 0 && total() > width && !texts.empty()) {
+    TableColumn* widest = *std::ranges::max_element(texts, {}, [&](const TableColumn* column) { return wide(*column); });
+    const std::size_t over = total() - width, now = wide(*widest) - 2;
+    cut_cells(*widest, std::max(kLeastCell, now > over ? now - over : 0));
+    std::erase(texts, widest);
   }
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows(columns.empty() ? 0 : columns.front().cells.size());
@@ -196,8 +246,8 @@ std::string comparisons_table(const Json& results, std::size_t width) {
     order.resize(kComparisonsShown);
   }
   std::vector<TableColumn> columns{{"dataset", {}, 5}, {"models"}, {"explainer", {}, 4},  {"attack"},
-                                   {"epsilon", {}, 3}, {"metric"}, {"difference [95 %]"}, {"p", {}, 6},
-                                   {"p, Holm"}};
+                                   {"epsilon", {}, 3}, {"metric", {}, 2}, {"difference [95 %]"},
+                                   {"p", {}, 6},       {"p, Holm"}};
   for (const Json* comparison : order) {
     const Json& models = comparison->at("models");
     const bool attacked = comparison->contains("metric");
@@ -213,7 +263,7 @@ std::string comparisons_table(const Json& results, std::size_t width) {
                                          significant(*comparison, "corrected")};
     for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
-  keep_what_differs(columns, {"dataset", "explainer", "epsilon"});
+  keep_what_differs(columns, {"dataset", "explainer", "epsilon", "metric"});
   const std::string shown =
       order.size() < comparisons.size() ? fmt::format("the {} surest of {}", order.size(), comparisons.size()) : "same samples";
   return fmt::format("\nmodels compared, {}\n{}", shown, fitted_table(columns, width));

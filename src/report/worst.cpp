@@ -4,6 +4,9 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <span>
+
+#include <fmt/ranges.h>
 
 #include "arrays.h"
 #include "grids.h"
@@ -35,6 +38,31 @@ void use_table(Arrays& arrays, const Schema& schema, const Schema& of_maps) {
     arrays.moved.push_back(text(arrays.perturbed));
     before.push_back(feature.value_in(arrays.input));
     after.push_back(feature.value_in(arrays.perturbed));
+  }
+  arrays.input = std::move(before);
+  arrays.perturbed = std::move(after);
+}
+
+// The same for the steps of a sequence, each with its numbers.
+void use_steps(Arrays& arrays, const Layout& layout) {
+  constexpr std::size_t kShown = 4;
+  std::vector<double> before, after;
+  const auto width = static_cast<std::size_t>(layout.stride), step = width + static_cast<std::size_t>(layout.context);
+  const std::size_t parts = layout.by_step ? 1 : width, length = width / parts;
+  for (std::size_t at = 0; at + step <= arrays.input.size(); at += step) {
+    for (std::size_t part = 0; part < parts; ++part) {
+      const auto numbers = [&](const std::vector<double>& all) { return std::span(all).subspan(at + part * length, length); };
+      const auto text = [&](const std::vector<double>& all) {
+        const auto own = numbers(all);
+        const auto some = own.first(std::min(kShown, own.size()));
+        return fmt::format("{:.4g}{}", fmt::join(some, ", "), some.size() < own.size() ? ", ..." : "");
+      };
+      const auto from = numbers(arrays.input), to = numbers(arrays.perturbed);
+      arrays.values.push_back(text(arrays.input));
+      arrays.moved.push_back(text(arrays.perturbed));
+      before.push_back(0);  // only whether it moved is told by these
+      after.push_back(std::equal(from.begin(), from.end(), to.begin()) ? 0 : 1);
+    }
   }
   arrays.input = std::move(before);
   arrays.perturbed = std::move(after);
@@ -88,6 +116,31 @@ Json bars(const Arrays& arrays, const Schema& schema, const std::vector<std::int
                       {"value", value},
                       {"moved", moved ? after : value},
                       {"state", state_of(contains(top_before, feature), contains(top_after, feature))}});
+  }
+  return result;
+}
+
+// The words of a sentence with their importance as a share of the map's sum. Padding and special tokens are left out. The last two
+// numbers of a token's context are its id and whether it is ranked (model/packing.h).
+Json words(const Arrays& arrays, const Schema& schema, const std::vector<std::int64_t>& top_before,
+           const std::vector<std::int64_t>& top_after) {
+  const Layout& layout = schema.layout;
+  const std::size_t width = static_cast<std::size_t>(layout.stride + layout.context);
+  const std::vector<double> share_before = shares(arrays.before), share_after = shares(arrays.after);
+  const auto word = [&](std::int64_t token, std::size_t last) {
+    if (layout.context < 2) return schema.feature_name(token);
+    const auto id = static_cast<std::size_t>(std::llround(std::max(0.0, arrays.input[last - 1])));
+    return id < schema.vocabulary.size() ? schema.vocabulary[id] : fmt::format("#{}", id);
+  };
+  Json result = Json::array();
+  for (std::int64_t token = 0; token < layout.length; ++token) {
+    const auto at = static_cast<std::size_t>(token);
+    const std::size_t last = (at + 1) * width - 1;
+    if (layout.context > 0 && arrays.input[last] == 0) continue;
+    result.push_back({{"text", word(token, last)},
+                      {"before", share_before[at]},
+                      {"after", share_after[at]},
+                      {"state", state_of(contains(top_before, token), contains(top_after, token))}});
   }
   return result;
 }
@@ -155,6 +208,7 @@ std::vector<KeptSample> read_samples(const std::string& folder, const Schema& sc
       if (beyond != top->end()) input_error("{}/samples.json: feature {} of a map of {}", folder, *beyond, features);
     }
     if (&of_maps != &schema) use_table(result.back().arrays, schema, of_maps);
+    if (schema.layout.kind == Layout::Kind::kSequence) use_steps(result.back().arrays, schema.layout);
   }
   return result;
 }
@@ -192,6 +246,10 @@ std::vector<Picture> pictures(const KeptSample& sample, const Layout& layout) {
 Json sample_json(const KeptSample& sample, const Schema& schema, PicturePool& pool) {
   Json entry = sample.facts;
   const Layout& layout = schema.layout;
+  if (layout.kind == Layout::Kind::kTokens) {
+    entry["words"] = words(sample.arrays, schema, sample.top_before, sample.top_after);
+    return entry;
+  }
   if (!is_drawable(layout)) {
     const Schema& of_maps = schema.of_maps(std::ssize(sample.arrays.before));
     entry["bars"] = bars(sample.arrays, of_maps, sample.top_before, sample.top_after);

@@ -32,7 +32,7 @@ class PicturePool {
 // A page stays below 5 MB with the script's own 0.9 and the values of the samples.
 inline constexpr std::size_t kMostPictureBytes = 3'000'000;
 
-// An array of {"sample", "label", "prediction", "value", "pictures" or "bars"} from arrays/NNNN (docs/run-folder.md).
+// An array of {"sample", "label", "prediction", "value", "pictures", "bars" or "words"} from arrays/NNNN (docs/run-folder.md).
 Json worst_samples(const std::string& folder, const Schema& schema, PicturePool& pool);
 
 // The same for every row of a run: the worst of each first, then the second, as long as the page may grow.

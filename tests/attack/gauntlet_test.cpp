@@ -1,9 +1,13 @@
 #include <cmath>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "attack_case.h"
+#include "holdfast/core/tile_work.h"
 
 namespace holdfast::attack {
 namespace {
@@ -63,6 +67,41 @@ TEST(Gauntlet, SaysWhoFoundWhatAndWhatItCost) {
   }
   // What is not a component's is the one explanation of the clean sample.
   EXPECT_EQ(charged, spent + static_cast<std::int64_t>(result.samples.size()));
+}
+
+TEST(ExpectedEvaluations, AreAboutWhatIsSpentWhereNothingBreaks) {
+  AttackCase test = table_case(/*epsilon=*/1e-9);
+  test.explainer = "input_x_gradient";
+  for (const auto& [call, tolerance] : std::vector<std::pair<std::string, double>>{{"er(steps=20)", 0.1},
+                                                                                   {"random(samples=30)", 0.1},
+                                                                                   {"random_sign(steps=15)", 0.1},
+                                                                                   {"top_t(steps=10)", 0.4},
+                                                                                   {"gauntlet(effort=light)", 0.4}}) {
+    const AttackTask task = test.task();
+    const double expected = attacks().make(call)->expected_evaluations(task.explainer, *task.samples.schema);
+    double spent = 0;
+    for (const SampleOutcome& sample : test.run(call).samples) spent += static_cast<double>(sample.evaluations) / 40;
+    EXPECT_NEAR(spent / expected, 1, tolerance) << call << ": " << expected << " expected, " << spent << " spent";
+  }
+}
+
+// The share of its work that an attack takes itself to have done when it is done.
+double share_at_the_end(AttackCase& test, const std::string& call) {
+  const AttackTask task = test.task();
+  const auto attack = attacks().make(call);
+  const TileWork work(/*progress=*/nullptr, 40, 40 * attack->expected_evaluations(task.explainer, *task.samples.schema));
+  attack->run(task);
+  return work.done() / (work.done() + TileWork::left_here());
+}
+
+TEST(Gauntlet, KnowsAtTheEndThatItIsAtTheEnd) {
+  for (const double epsilon : {0.05, 1.0}) {
+    for (const char* explainer : {"saliency", "input_x_gradient"}) {
+      AttackCase test = table_case(epsilon);
+      test.explainer = explainer;
+      EXPECT_GT(share_at_the_end(test, "gauntlet(effort=light)"), 0.7) << explainer << " at " << epsilon;
+    }
+  }
 }
 
 TEST(Gauntlet, FindsTheMinimumOfASmallNetworkAndLeavesItThere) {

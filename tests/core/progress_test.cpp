@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "../../src/core/progress_line.h"
+#include "../../src/core/time_left.h"
 #include "holdfast/core/log.h"
+#include "holdfast/core/tile_work.h"
 #include "support/captured.h"
 
 namespace holdfast {
@@ -72,6 +77,157 @@ TEST(ProgressLine, LogsGetALineWhenBothTimeAndShareHavePassed) {
   EXPECT_FALSE(log_line_due(31, 9, 100));
   EXPECT_TRUE(log_line_due(31, 10, 100));
   EXPECT_TRUE(log_line_due(31, 0, 0));
+}
+
+TEST(ProgressLine, PiecesOfDifferentCostHaveNoRate) {
+  ProgressLine line{.what = "audit", .total = 1000, .done = 371, .seconds = 10, .only_share = true, .left = 16.9, .note = "gauntlet"};
+  EXPECT_EQ(to_string(line), "audit: 37 %, 17 s left, gauntlet");
+  line.left.reset();
+  EXPECT_EQ(to_string(line), "audit: 37 %, gauntlet") << "the pace is not known yet";
+}
+
+// Pieces one after the other, each at a steady pace, with what they really take.
+struct TimedPiece {
+  WorkPiece work;
+  double seconds;
+};
+
+// The largest error of the time left, relative to the truth, from a fifth of the way on.
+double largest_error(const std::vector<TimedPiece>& pieces, double look_every) {
+  std::vector<WorkPiece> work;
+  double total = 0;
+  for (const TimedPiece& piece : pieces) {
+    work.push_back(piece.work);
+    total += piece.seconds;
+  }
+  TimeLeft time(work);
+  double now = 0, largest = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const double start = now;
+    time.begin(i, now);
+    for (; now < start + pieces[i].seconds; now += look_every) {
+      time.reach(i, (now - start) / pieces[i].seconds);
+      if (now < 0.2 * total || now > 0.98 * total) continue;
+      largest = std::max(largest, std::abs(time.seconds(now).value() / (total - now) - 1));
+    }
+    now = start + pieces[i].seconds;
+    time.finish(i, now);
+  }
+  EXPECT_EQ(time.seconds(now), 0);
+  EXPECT_EQ(time.share(now), 1);
+  return largest;
+}
+
+TEST(TimeLeft, IsExactWhereCostsAre) {
+  EXPECT_LT(largest_error({{{"light", 20}, 2}, {{"strong", 1000}, 100}, {{"light", 20}, 2}, {{"strong", 3000}, 300}}, 0.5), 0.01);
+}
+
+TEST(TimeLeft, LearnsWhatAKindTakesOnTheWay) {
+  // The light attack seems to cost a tenth of the strong one; it costs a hundredth.
+  std::vector<TimedPiece> pieces;
+  for (int model = 0; model < 3; ++model) {
+    pieces.push_back({{fmt::format("light {}", model % 2), 100}, 1});
+    pieces.push_back({{"strong", 1000}, 100});
+  }
+  EXPECT_LT(largest_error(pieces, 0.5), 0.1);
+  // Counted by rows alone half of the work would seem done after the first two of six.
+  for (TimedPiece& piece : pieces) piece.work = {};
+  EXPECT_GT(largest_error(pieces, 0.5), 0.3);
+}
+
+TEST(TimeLeft, PiecesSideBySideTakeAsMuchLess) {
+  TimeLeft time(std::vector<WorkPiece>(8));
+  for (int round = 0; round < 2; ++round) {
+    const auto first = static_cast<std::size_t>(2 * round);
+    time.begin(first, 10.0 * round);
+    time.begin(first + 1, 10.0 * round);
+    time.finish(first, 10.0 * (round + 1));
+    time.finish(first + 1, 10.0 * (round + 1));
+  }
+  EXPECT_DOUBLE_EQ(time.seconds(20).value(), 20);
+  EXPECT_DOUBLE_EQ(time.share(20), 0.5);
+}
+
+TEST(TimeLeft, WhatWasDoneBeforeSaysNothingAboutThePace) {
+  TimeLeft time({{"a", 1}, {"a", 1}});
+  EXPECT_FALSE(time.seconds(0).has_value());
+  time.begin(0, 0);
+  time.find_done(0, 0.9);
+  EXPECT_FALSE(time.seconds(1).has_value());
+  EXPECT_DOUBLE_EQ(time.share(1), 0.45);
+  time.finish(0, 10);  // a tenth took ten seconds
+  EXPECT_DOUBLE_EQ(time.seconds(10).value(), 100);
+}
+
+TEST(TimeLeft, ARunThatWasDoneBeforeIsDone) {
+  TimeLeft time({{"a", 1}, {"b", 3}});
+  for (std::size_t piece = 0; piece < 2; ++piece) {
+    time.begin(piece, 0);
+    time.find_done(piece, 1);
+    time.finish(piece, 0);
+  }
+  EXPECT_EQ(time.share(0), 1);
+}
+
+TEST(Progress, MovesInsideATile) {
+  const std::string text = captured_on_terminal([] {
+    Progress progress("audit", std::vector<WorkPiece>(1));
+    progress.begin(0);
+    progress.begin_part(1, 100);
+    {
+      const TileWork tile(&progress, 100, 1000);
+      for (int i = 0; i < 4; ++i) {
+        wait_for_next_draw();
+        TileWork::report(100);
+      }
+      TileWork::expect_left(400);  // less is left than it seemed
+      wait_for_next_draw();
+      TileWork::report(1);
+    }
+    progress.advance(100);
+    progress.finish(0);
+  });
+  EXPECT_THAT(text, HasSubstr("audit: 30 %"));
+  EXPECT_THAT(text, HasSubstr("audit: 50 %"));
+  EXPECT_THAT(text, HasSubstr("audit: 100 %, "));
+  EXPECT_THAT(text, HasSubstr(" left"));
+}
+
+TEST(Progress, PartsOfAPieceFollowEachOther) {
+  const std::string text = captured_on_terminal([] {
+    Progress progress("audit", std::vector<WorkPiece>(1));
+    progress.begin(0);
+    for (const double share : {0.75, 0.25}) {
+      progress.begin_part(share, 10);
+      wait_for_next_draw();
+      progress.advance(10);
+    }
+    progress.finish(0);
+  });
+  EXPECT_THAT(text, HasSubstr("audit: 75 %"));
+  EXPECT_THAT(text, HasSubstr("audit: 100 %"));
+}
+
+TEST(Progress, ATileThatFailsIsTakenBack) {
+  const std::string text = captured_on_terminal([] {
+    Progress progress("attack", 100, "samples");
+    {
+      const TileWork tile(&progress, 50, 100);
+      TileWork::report(50);
+    }
+    wait_for_next_draw();
+    progress.advance(10);
+  });
+  EXPECT_THAT(text, HasSubstr("attack: 10 % 10/100 samples, "));
+}
+
+TEST(Progress, BeatsWhileNothingIsReported) {
+  const std::string text = captured_on_terminal([] {
+    Progress progress("audit", 2, "samples");
+    progress.advance();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  });
+  EXPECT_GE(std::count(text.begin(), text.end(), '\r'), 4) << "first, twice on the way, last: " << text;
 }
 
 TEST(Progress, AShortJobIsOneLineInALog) {

@@ -1,5 +1,6 @@
 """Token ids: explained and attacked at the embeddings, one value for each token."""
 
+import json
 import os
 from pathlib import Path
 
@@ -189,3 +190,25 @@ def test_a_mask_does_not_make_a_sample_depend_on_the_others():
     maps = holdfast.explain(model, {"ids": ids, "mask": (ids != PADDING).long()})
     assert maps.shape == ids.shape and not maps[0, 4:].any() and maps[1].all()
     assert torch.backends.mha.get_fastpath_enabled() == enabled
+
+
+def test_the_report_shows_sentences_with_their_words(tmp_path):
+    words = ["(padding)", "good", "bad", "film", "very"]
+    ids = torch.tensor([[4, 1, 3] + [PADDING] * 9, [2, 3] + [PADDING] * 10, [4, 2, 3, 3] + [PADDING] * 8])
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = Recurrent(len(words))
+    settings = {"attack": "random(samples=5)", "metric": "top_k(k=1)", "threat": holdfast.Threat("l2", 0.5), "progress": False}
+    run = holdfast.audit(model, ids, schema={"vocabulary": words, "classes": ["no", "yes"]}, out=tmp_path / "run", **settings)
+    page = run.report().read_text()
+    shown = json.loads(page.split('id="holdfast-data">')[1].split("</script>")[0])["runs"][0]["worst"][0]
+    assert len(shown) == 3
+    for sample in shown:
+        assert [word["text"] for word in sample["words"]] == [words[i] for i in ids[sample["sample"]] if i != PADDING]
+        for side in ("before", "after"):
+            assert sum(word[side] for word in sample["words"]) == pytest.approx(1)
+        assert sum(word["state"] in ("kept", "lost") for word in sample["words"]) == 1
+    without = holdfast.audit(model, ids, out=tmp_path / "other", **settings).report().read_text()
+    assert '"text":"#4"' in without
+    with pytest.raises(holdfast.Error, match="vocabulary"):
+        holdfast.audit(model, ids, schema={"vocabulary": "good"}, **settings)

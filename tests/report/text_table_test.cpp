@@ -29,6 +29,13 @@ TEST(FittedTable, LeavesOutTheColumnsThatCountLeastAndSaysWhich) {
   EXPECT_THAT(fitted_table(columns, 1), ::testing::StartsWith("name\n────\na\nleft out for the width: first, second;"));
 }
 
+TEST(FittedTable, CutsTextsInTheMiddleAsLongAsRowsStayApart) {
+  const std::vector<TableColumn> columns{{"name", {"integrated_gradients(steps=5)", "integrated_gradients(steps=50)"}}, {"n", {"1", "2"}}};
+  EXPECT_EQ(fitted_table(columns, 20), "name               n\n─────────────────  ─\nintegrat…steps=5)  1\nintegrat…teps=50)  2\n");
+  const std::vector<TableColumn> alike{{"name", {"aaaaaaaaaaXaaaaaaaaaa", "aaaaaaaaaaYaaaaaaaaaa"}}};
+  EXPECT_THAT(fitted_table(alike, 10), ::testing::AllOf(::testing::HasSubstr("X"), ::testing::HasSubstr("Y"))) << "they would look the same";
+}
+
 TEST(ResultsTable, EndsWithASentenceForEachModelAndKeepsRowsApartWhereThereIsNoRoom) {
   Json results =
       Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "weak", "metric": "top_k(k=8)",

@@ -1,7 +1,7 @@
 // Runs side by side: what got better and worse than in the first, sample by sample, and which settings differ.
 import { chart, labelWidth, NARROW } from "./chart";
 import type { RunComparison, RunDifference } from "./data";
-import { counted, distinct, h, shown, shownNames, significant, significantInterval, tellApart } from "./dom";
+import { counted, distinct, h, interval, number, shown, shownNames, significant, significantInterval, tellApart } from "./dom";
 import { table, type Column } from "./table";
 
 const labels = (rows: RunDifference[]) => tellApart(rows, [(row) => (row.epsilon == null ? "" : `ε ${row.epsilon}`), (row) => row.metric ?? row.measure ?? "", (row) => row.model, (row) => row.explainer, (row) => row.attack ?? "", (row) => row.dataset]);
@@ -21,6 +21,9 @@ function differences(rows: RunDifference[]): HTMLElement {
   }, "differences between the runs with their intervals");
 }
 
+// Metrics lie between 0 and 1, or nearly; measures have any scale.
+const of = (row: RunDifference, value: number | null | undefined) => (row.metric ? number(value) : significant(value, 3));
+
 export function comparePage(comparison: RunComparison): HTMLElement {
   const names = shownNames(comparison.runs);
   const columns: Column<RunDifference>[] = [
@@ -31,9 +34,9 @@ export function comparePage(comparison: RunComparison): HTMLElement {
     { name: "attack", text: (row) => row.attack ?? "–" },
     { name: "metric or measure", text: (row) => row.metric ?? row.measure ?? "" },
     { name: "epsilon", text: (row) => String(row.epsilon ?? "–"), value: (row) => row.epsilon },
-    { name: "first run", text: (row) => significant(row.first, 3), value: (row) => row.first },
-    { name: "this run", text: (row) => significant(row.second, 3), value: (row) => row.second },
-    { name: "difference", help: "this run minus the first, on the same samples, with its 95 % interval", text: (row) => significantInterval(row.difference.mean, row.difference.low, row.difference.high), value: (row) => row.difference.mean },
+    { name: "first run", text: (row) => of(row, row.first), value: (row) => row.first },
+    { name: "this run", text: (row) => of(row, row.second), value: (row) => row.second },
+    { name: "difference", help: "this run minus the first, on the same samples, with its 95 % interval", text: (row) => (row.metric ? interval : significantInterval)(row.difference.mean, row.difference.low, row.difference.high), value: (row) => row.difference.mean },
     { name: "p, Holm", help: "sign-flip test on the same samples, corrected for all comparisons", text: (row) => significant(row.corrected, 2), value: (row) => row.corrected },
     { name: "change", help: "better or worse where the interval excludes 0", text: (row) => row.change },
   ];

@@ -90,6 +90,7 @@ function tableSection(result: ResultTable): HTMLElement {
   };
   if (result.rows.length && choices.length) show();
   const published = result.rows.some((row) => row.values.some((value) => value.published != null));
+  if (!result.rows.some((row) => row.values.some((value) => value.value != null))) return h("section", {}, h("h2", {}, result.name), h("p", {}, result.caption), h("p", { class: "note" }, "There are no numbers yet."));
   return h("section", {}, h("h2", {}, result.name), h("p", {}, result.caption),
     h("p", { class: "legend" }, h("span", { class: "key" }, h("span", { class: "dot value" }), "ours, with its 95 % interval"), published ? h("span", { class: "key" }, h("span", { class: "diamond" }, "◇"), "the paper") : null,
       h("span", { class: "key" }, h("span", { class: "dot between" }), "between"), h("span", { class: "key" }, h("span", { class: "dot chance" }), "chance")),
@@ -102,7 +103,18 @@ export function verdictList(list: Verdict[], quick: boolean): HTMLElement | null
   if (!list.length) return null;
   return h("ul", { class: "gates" }, ...list.map((verdict) => h("li", { class: CLASSES[verdict.verdict] ?? "partly" },
     h("p", {}, h("strong", {}, `${verdict.claim} ${verdict.verdict}${quick ? " (quick: means little)" : ""}`), `: ${verdict.says}.`),
-    fold(`Evidence: ${withInterval(verdict.number, verdict.low, verdict.high)}`, () => [h("p", {}, verdict.why)]))));
+    fold(`Evidence: ${verdict.number == null ? "" : `${withInterval(verdict.number, verdict.low, verdict.high)}, `}${firstSentence(verdict.why)}`, () => [h("p", {}, verdict.why)]))));
+}
+
+// What the number is of: the first sentence, brackets left whole.
+function firstSentence(why: string): string {
+  let depth = 0;
+  const text = why.replace(/^[^]*?Number: /, "").split(/, from the share |, from those /)[0];
+  for (let i = 0; i + 1 < text.length; ++i) {
+    depth += "([".includes(text[i]) ? 1 : ")]".includes(text[i]) ? -1 : 0;
+    if (depth === 0 && ";.:".includes(text[i]) && text[i + 1] === " ") return text.slice(0, i);
+  }
+  return text.replace(/\.$/, "");
 }
 
 function figures(run: ExperimentRun, pictures: Pictures): (HTMLElement | null)[] {

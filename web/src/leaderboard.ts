@@ -1,11 +1,13 @@
 // Models x threats, from one JSON file a result.
 import { chart, labelWidth, NARROW } from "./chart";
 import { threatText, type Entry, type Payload } from "./data";
-import { distinct, fold, groupBy, h, interval, number, shown, shownNames } from "./dom";
+import { distinct, fold, groupBy, h, interval, number, shown, tellApart } from "./dom";
 import { table, type Column } from "./table";
 
-const COLUMNS: Column<Entry>[] = [
+// Rows of several runs may have the same names: then the run tells them apart.
+const columns = (several: boolean): Column<Entry>[] => [
   { name: "model", text: (entry) => entry.model },
+  { name: "run", text: (entry) => entry.run, extra: !several },
   { name: "explainer", text: (entry) => entry.explainer },
   { name: "strongest attack", text: (entry) => entry.attack + (entry.beaten_by ? " ⚠" : "") },
   { name: "value", term: "value", text: (entry) => interval(entry.value, entry.low, entry.high), value: (entry) => entry.value },
@@ -18,15 +20,23 @@ const COLUMNS: Column<Entry>[] = [
   { name: "accuracy", text: (entry) => number(entry.accuracy), value: (entry) => entry.accuracy },
   { name: "cost of the attack", help: "gradient evaluations a sample", text: (entry) => number(entry.evaluations, 0), value: (entry) => entry.evaluations },
   { name: "n", text: (entry) => String(entry.samples), value: (entry) => entry.samples },
-  { name: "run", text: (entry) => entry.run, extra: true },
   { name: "file", text: (entry) => `results/${entry.name}.json`, extra: true },
 ];
 
 // A value alone rewards explanations that are the same for every input: what counts first is the lift.
 const order = (a: Entry, b: Entry) => (a.direction === "higher" ? (b.lift ?? b.value ?? -1) - (a.lift ?? a.value ?? -1) : (a.value ?? Infinity) - (b.value ?? Infinity));
 
+const nameOf = (entry: Entry) => `${entry.model} ${entry.explainer}`;
+
+function legend(entries: Entry[]): HTMLElement {
+  const certified = entries.some((entry) => entry.certified != null);
+  const key = (mark: string, text: string) => h("span", { class: "key" }, h("span", { class: `dot ${mark}` }), text);
+  return h("p", { class: "legend" }, key("value", "value under the strongest attack, with its 95 % interval"), key("between", "between: what another input's explanation scores"),
+    key("chance", "chance: what a random map scores"), certified ? key("certified", "certified: what is proven") : null);
+}
+
 function picture(entries: Entry[]): HTMLElement {
-  const names = shownNames(entries.map((entry) => `${entry.model} · ${entry.explainer}`)), values = entries.map((entry, i) => ({ ...entry, label: names[i], text: interval(entry.value, entry.low, entry.high) }));
+  const names = tellApart(entries, [(entry) => entry.model, (entry) => entry.explainer, (entry) => entry.run]), values = entries.map((entry, i) => ({ ...entry, label: names[i], text: interval(entry.value, entry.low, entry.high) }));
   return chart((room, colours) => {
     const limit = room < NARROW ? 140 : 340, width = Math.max(120, Math.min(520, room - 30 - labelWidth(names, limit)));
     const y = { field: "label", type: "nominal", title: null, sort: names, axis: { labelLimit: limit } };
@@ -42,7 +52,7 @@ export function leaderboardPage(payload: Payload): HTMLElement {
   const threats = groupBy(entries, (entry) => `${entry.dataset}: ${entry.metric}, ${threatText(entry.threat)}`);
   const sections = [...threats].map(([title, some], i) => {
     const sorted = [...some].sort(order);
-    return h("section", { id: `threat-${i}` }, h("h2", {}, shown(title)), picture(sorted), table(COLUMNS, sorted, { tools: true }));
+    return h("section", { id: `threat-${i}` }, h("h2", {}, shown(title)), picture(sorted), legend(sorted), table(columns(distinct(sorted, nameOf).length < sorted.length), sorted, { tools: true }));
   });
   return h("main", {}, h("header", {}, h("h1", {}, payload.title), h("p", {}, `${distinct(entries, (entry) => entry.model).length} models under ${threats.size} threats. A model is shown under the strongest attack that its run has, in the order of its lift.`)),
     h("nav", { class: "contents", "aria-label": "threats" }, ...[...threats.keys()].map((title, i) => h("a", { href: `#threat-${i}` }, shown(title)))), ...sections,

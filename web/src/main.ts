@@ -68,4 +68,12 @@ try {
 } catch (error) {
   document.body.append(h("main", {}, h("p", { class: "warning" }, `This page cannot be shown: ${error instanceof Error ? error.message : String(error)}`)));
 }
+// The browser looked for the address's anchor before the page was made, and charts move it while they are drawn.
+function land(): void {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  const times = [0, 200, 800].map((after) => window.setTimeout(() => target.scrollIntoView({ behavior: "instant" }), after));
+  for (const kind of ["wheel", "touchstart", "keydown", "pointerdown"]) window.addEventListener(kind, () => times.forEach(clearTimeout), { once: true, passive: true });
+}
+land();
 document.body.dataset.ready = "true";

@@ -73,15 +73,27 @@ function beside(row: Row): (Node | string)[] {
   const share = [term("between", Number.isNaN(k) ? `two different inputs score ${number(row.between)}` : `two different inputs share ${ofTop(row.between, k)}`)];
   const proven = certified(row);
   const proof = proven == null ? [] : ["; ", term("certified", Number.isNaN(k) ? `${number(proven)} is proven` : `${ofTop(proven, k)} are proven to stay`)];
-  return ["; ", ...share, ...proof, ".", MEANINGS[judged(row)?.[1] ?? ""] ?? ""];
+  return ["; ", ...share, ...proof, ".", meaning(row)];
 }
 
 const MEANINGS: Record<string, string> = {
   trivial: " Its explanation is nearly the same for every input, so that it holds says little.",
   holds: " It holds and still depends on the input.",
-  "hardly specific": " What is left is hardly more than another input's explanation shares, or is not about the input.",
+  "hardly specific": " What is left is hardly more than another input's explanation shares.",
   breaks: " After the attack it is no closer to its own explanation than another input's is.",
 };
+
+// What a row needs to be called robust and specific (docs/metrics.md), beside an own advantage above 0.
+const ENOUGH_LIFT = 0.2, ENOUGH_SETS = 3;
+const misses = (interval: [number, number] | null | undefined, least: number) => interval != null && interval[1] < least;
+
+function meaning(row: Row): string {
+  const text = judged(row)?.[1] ?? "";
+  if (text !== "partly specific") return MEANINGS[text] ?? "";
+  return misses(row.effective_sets_interval, ENOUGH_SETS)
+    ? ` It depends on the input, but takes only ${number(row.effective_sets, 1)} different sets of top features.`
+    : " It depends on the input, but its top features matter no more for this input than those of another.";
+}
 
 // The conclusion in a few words, as class and text.
 export function judged(row: Row): [kind: string, text: string] | null {
@@ -90,7 +102,7 @@ export function judged(row: Row): [kind: string, text: string] | null {
   if (row.robust_and_specific === "holds") return ["holds", "holds"];
   if (row.robust_and_specific === "not decided") return ["open", "not decided"];
   if (row.between != null && (row.high ?? row.mean) < row.between) return ["breaks", "breaks"];
-  if (row.robust_and_specific === "does not hold") return ["open", "hardly specific"];
+  if (row.robust_and_specific === "does not hold") return ["open", misses(row.lift_interval, ENOUGH_LIFT) ? "hardly specific" : "partly specific"];
   return null;
 }
 

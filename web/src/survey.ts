@@ -49,5 +49,5 @@ export function surveyPage(payload: Payload): HTMLElement {
       h("div", { class: "bar" }, button("yes", () => answer("yes")), button("no", () => answer("no")), button("I cannot tell", () => answer("unsure"))));
   };
   place.append(h("h2", {}, "Before you start"), h("p", {}, `You see ${pairs.length} pictures, each with two maps. There is no right answer: say what you see. It takes about ${counted(Math.max(1, Math.round(pairs.length / 6)), "minute")}.`), button("start", ask, { id: "start" }));
-  return h("main", {}, h("header", {}, h("h1", {}, "Which maps look alike?")), place);
+  return h("main", {}, h("header", {}, h("h1", {}, "Which maps look alike?"), h("p", {}, "A map shows which parts of a picture a computer looked at.")), place);
 }

@@ -192,6 +192,12 @@ describe("report", { skip }, () => {
     await finish(page);
   });
 
+  it("opens where the address says", async () => {
+    const page = await open("run/report.html#worst");
+    await page.waitForFunction(() => Math.abs(document.querySelector("#worst").getBoundingClientRect().top) < 120);
+    await finish(page);
+  });
+
   it("filters, orders and copies the table, and the charts follow", async () => {
     const page = await open("run/report.html");
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -364,11 +370,12 @@ describe("report", { skip }, () => {
   });
 
   it("puts runs side by side, and gates hold the difference", async () => {
-    holdfast("audit", "ensemble.toml", "--set", "seed=1", "--set", 'title="second"', "--out", "ensemble2", "--quiet");
+    writeFileSync(path.join(folder, "longer.toml"), ENSEMBLE.replace("epochs = 3", "epochs = 4"));
+    holdfast("audit", "longer.toml", "--set", "seed=1", "--set", 'title="second"', "--out", "ensemble2", "--quiet");
     const first = read("ensemble", "results.json").rows, second = read("ensemble2", "results.json").rows;
     const drop = Math.max(...first.map((row, i) => row.mean - second[i].mean));
-    assert.equal(holdfast("audit", "ensemble.toml", "--set", "seed=1", "--set", 'title="second"', "--out", "ensemble2", "--compare", "ensemble", "--gate", `top_k(k=3).drop<=${(drop + 0.01).toFixed(3)}`, "--quiet"), 0);
-    assert.equal(holdfast("audit", "ensemble.toml", "--set", "seed=1", "--set", 'title="second"', "--out", "ensemble2", "--compare", "ensemble", "--gate", `top_k(k=3).drop<=${(drop - 0.01).toFixed(3)}`, "--quiet"), 1);
+    assert.equal(holdfast("audit", "longer.toml", "--set", "seed=1", "--set", 'title="second"', "--out", "ensemble2", "--compare", "ensemble", "--gate", `top_k(k=3).drop<=${(drop + 0.01).toFixed(3)}`, "--quiet"), 0);
+    assert.equal(holdfast("audit", "longer.toml", "--set", "seed=1", "--set", 'title="second"', "--out", "ensemble2", "--compare", "ensemble", "--gate", `top_k(k=3).drop<=${(drop - 0.01).toFixed(3)}`, "--quiet"), 1);
     holdfast("report", "ensemble", "ensemble2", "--out", "both.html");
     const page = await open("both.html");
     assert.equal(await page.locator("main").count(), 1);
@@ -377,10 +384,11 @@ describe("report", { skip }, () => {
     assert.equal(await lines.count(), first.length);
     for (const [i, row] of first.entries()) {
       const text = await lines.nth(i).textContent();
-      assert.match(text, new RegExp(escaped(String(Number((second[i].mean - row.mean).toPrecision(4))))));
+      assert.match(text, new RegExp(escaped((second[i].mean - row.mean).toFixed(3).replace(/^-(0\.0+)$/, "$1"))));
       assert.ok(text.includes(row.attack) && text.includes(String(row.threat.epsilon)), "rows look different");
     }
     assert.match(await page.locator("#comparison").innerText(), /seed/);
+    assert.match(await page.locator("#comparison").innerText(), /config\.model\[net\]\.train\.epochs\s+3\s+4/);
     await keep(page, "report-compare.png");
     await page.locator("nav.runs button").nth(2).click();
     await drawn(page);
@@ -424,6 +432,7 @@ describe("report", { skip }, () => {
     const entries = files.map((name) => read("board", "results", name));
     const page = await open("board/index.html");
     assert.equal(await page.locator("tbody tr").count(), entries.length);
+    assert.match(await page.locator("section .legend").first().textContent(), /between: what another input's explanation scores/);
     for (const entry of entries) {
       const line = page.locator("section", { hasText: `${entry.dataset}: ${entry.metric}` }).filter({ hasText: `≤ ${entry.threat.epsilon}` }).locator("tr", { hasText: entry.model }).first();
       assert.match(await line.textContent(), new RegExp(escaped(entry.value.toFixed(3))));
@@ -468,6 +477,7 @@ describe("report", { skip }, () => {
     const verdicts = ["r2et", "lens"].flatMap((paper) => JSON.parse(readFileSync(path.join(root, "results", paper, "verdicts.json"), "utf8")));
     const index = await open("site/index.html");
     assert.equal(await index.locator(".gates li").count(), verdicts.length);
+    for (const summary of await texts(index, ".gates summary")) assert.match(summary, /Evidence: .*[a-z]{3,} [a-z]/, "a number alone says nothing");
     await index.locator("a", { hasText: "lens" }).click();
     await index.waitForSelector("body[data-ready]");
     await drawn(index);

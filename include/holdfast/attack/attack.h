@@ -82,6 +82,10 @@ class Attack {
   virtual void check(const AttackTask& task) const = 0;
   // The selection that was really made where `asked` was asked for: points without an order have no last one.
   virtual Select selects(Select asked) const { return asked; }
+  // Gradient evaluations that a sample takes unless it breaks early, about: for progress, which weighs attacks by it.
+  virtual double expected_evaluations(const Explainer& explainer, const Schema& schema) const {
+    return 100 * static_cast<double>(explainer.evaluations(schema));
+  }
   const std::string& name() const { return name_; }
 
  private:

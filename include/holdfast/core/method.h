@@ -123,6 +123,9 @@ std::vector<std::int64_t> parse_sizes(std::string_view text, std::string_view wh
 // The word of `known` that is closest to `word` by edit distance, or empty when none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
+// " (did you mean 'steps'?)" for a slip of the finger or another word for the same thing ("ig"); empty when none is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
+
 // " (did you mean 'steps'?)" or " (known: a, b, c)": the tail of every message about an unknown name.
 std::string suggestion(std::string_view word, const std::vector<std::string>& known);
 

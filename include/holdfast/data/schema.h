@@ -62,6 +62,8 @@ struct Schema {
   std::vector<Feature> features;
   std::vector<Group> groups;
   std::vector<std::string> classes;
+  // Tokens: a word for each id, which reports show; may be empty.
+  std::vector<std::string> vocabulary = {};
   // Empty, or for each feature of a folded map the features that count as next to it, ascending and mutual: correlated columns
   // of a table, say. Metrics with a neighbourhood use it instead of the layout's own.
   std::vector<std::vector<std::int64_t>> neighbors;

@@ -77,6 +77,13 @@ Json to_json(const RandomPoints& random);  // {"attack", "samples", "mean", "low
 // do; where a sample is large or an explanation takes many passes, as many as cost a tenth of what the attack did, 10 at least.
 std::optional<std::string> random_points_call(const Cell& cell, const CellResult& found);
 
+// Evaluations that a sample of a cell takes, about: for progress.
+struct CellWork {
+  double attack = 0, random_points = 0;
+  double total() const { return attack + random_points; }
+};
+CellWork expected_work(const Cell& cell, bool random_points);
+
 // A lower bound of a cell's metric at every allowed point, one value a sample; how it is found: certify.h.
 struct Certificate {
   std::string name;  // the call of the measure or attack that proved it
@@ -119,13 +126,16 @@ class Grid {
   };
   explicit Grid(Options options) : options_(std::move(options)) {}
 
+  // `progress` counts in pieces, of which the cell is the one begun last.
   Row run(const Cell& cell, Progress* progress = nullptr);
+  Row run_alone(const Cell& cell);  // with a line of progress of its own
   // What another metric than the attacked one says of a row.
   MapComparison compare(const Row& row, const Metric& metric);
 
  private:
   CellResult run_attack(const Attack& attack, const AttackTask& task, Progress* progress, const std::string& store_folder) const;
-  std::optional<RandomPoints> random_points(const Cell& cell, const CellResult& result, const std::string& store_folder);
+  std::optional<RandomPoints> random_points(const Cell& cell, const CellResult& result, Progress* progress,
+                                            const std::string& store_folder);
   bool judges() const { return options_.ranks == nullptr || options_.ranks->leads(); }
 
   Options options_;

@@ -24,6 +24,7 @@
 #include "holdfast/core/communicator.h"
 #include "holdfast/core/json.h"
 #include "holdfast/core/judgement.h"
+#include "holdfast/core/progress.h"
 #include "holdfast/core/registry.h"
 #include "holdfast/core/stages.h"
 #include "holdfast/data/dataset.h"
@@ -142,6 +143,7 @@ template <class Result>
 struct Job {
   std::string key;
   std::function<Result()> compute;
+  WorkPiece work = {};  // for progress
 };
 
 // The samples of a figure's panel; maps in the layout's shape.
@@ -187,7 +189,7 @@ class ExperimentContext {
   template <class Result>
   std::vector<Result> compute(const std::string& label, const std::vector<Job<Result>>& jobs) {
     std::vector<Job<Json>> kept;
-    for (const Job<Result>& job : jobs) kept.push_back({job.key, [&job] { return Json(job.compute()); }});
+    for (const Job<Result>& job : jobs) kept.push_back({job.key, [&job] { return Json(job.compute()); }, job.work});
     std::vector<Result> results;
     for (const Json& json : compute_kept(label, kept)) results.push_back(json.get<Result>());
     return results;
@@ -199,6 +201,8 @@ class ExperimentContext {
   // What a reader of the result must know; the same note once.
   void note(const std::string& text);
   const std::vector<std::string>& notes() const { return notes_; }
+  // The datasets that were asked for and whose files are not there, as `data fetch` calls them.
+  const std::vector<std::string>& missing_datasets() const { return missing_; }
   // For the manifest: datasets used; networks trained and kept from before, cells computed and kept; and, whenever and wherever
   // they were made, the work behind them: "work": [{"on": "AMD EPYC, torch 2.13.0, cpu", "networks", "cells", "seconds"}].
   Json facts() const;
@@ -217,6 +221,7 @@ class ExperimentContext {
   std::mutex taken_mutex_;
   std::set<std::string> taken_;  // pieces that this rank was given
   std::vector<std::pair<std::string, std::shared_ptr<const ExperimentData>>> datasets_;
+  std::vector<std::string> missing_;
   std::vector<std::string> notes_;
   std::int64_t trained_ = 0, models_kept_ = 0, computed_ = 0, cells_kept_ = 0;
   std::int64_t panels_ = 0;

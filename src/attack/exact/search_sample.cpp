@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "../batch_reading.h"
 #include "holdfast/attack/verify.h"
+#include "holdfast/core/tile_work.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/logit_cotangent.h"
 #include "read_chain.h"
@@ -16,6 +18,8 @@ namespace {
 
 // Bytes that the rows of all units may take, of which a part of the ball has so many copies.
 constexpr std::int64_t kMostBytes = std::int64_t{256} << 20, kCopies = 4;
+// Evaluations are made many rows at a time, nodes one after the other: a node takes about as long as so many.
+constexpr double kEvaluationsOfNode = 50;
 
 Eigen::VectorXd plain_vector(const at::Tensor& tensor) {
   const at::Tensor plain = tensor.detach().to(at::kCPU, at::kDouble).flatten().contiguous();
@@ -119,16 +123,7 @@ double confirm(const AttackTask& task, Ledger& ledger, std::int64_t sample, cons
   return ledger.values()[0];
 }
 
-}  // namespace
-
-std::optional<std::string> why_not(const AttackTask& task) {
-  const auto ranked = task.explainer.ranked_gradient(*task.samples.schema);
-  if (!ranked) return fmt::format("{} does not rank the features by a gradient; it is for saliency", task.explainer.name());
-  if (const auto why = why_not_metric(task)) return why;
-  if (const auto why = why_not_threat(task.threat)) return why;
-  return why_not_network(task, *ranked);
-}
-
+// `clean` is the folded map at the sample.
 void search_sample(const AttackTask& task, const Chain& chain, const CellLimits& limits, const MapView& clean,
                    std::int64_t sample, Ledger& ledger) {
   // Nothing can be moved, or nothing is left to break.
@@ -142,6 +137,32 @@ void search_sample(const AttackTask& task, const Chain& chain, const CellLimits&
   const CellProblem problem = problem_of(task, chain, clean, sample, ledger.predicted(sample));
   const CellAnswer answer = search_cells(chain, problem, limits, judge, ledger.best_value(sample));
   ledger.note_proof(sample, answer.proven, answer.nodes);
+  TileWork::report(kEvaluationsOfNode * static_cast<double>(answer.nodes));
+}
+
+}  // namespace
+
+std::optional<std::string> why_not(const AttackTask& task) {
+  const auto ranked = task.explainer.ranked_gradient(*task.samples.schema);
+  if (!ranked) return fmt::format("{} does not rank the features by a gradient; it is for saliency", task.explainer.name());
+  if (const auto why = why_not_metric(task)) return why;
+  if (const auto why = why_not_threat(task.threat)) return why;
+  return why_not_network(task, *ranked);
+}
+
+void search_samples(const AttackTask& task, const CellLimits& limits, const Explanation& clean, Ledger& ledger,
+                    const std::function<double()>& work_after) {
+  const Chain chain = read_chain(*task.model.network());
+  BatchReading reading(*task.samples.schema, /*with_probabilities=*/false);
+  reading.read_maps(clean.maps);
+  ledger.begin_iteration();
+  const std::int64_t samples = task.samples.count();
+  const double before = TileWork::done_here();
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    search_sample(task, chain, limits, *reading.map(sample), sample, ledger);
+    const double of_one = (TileWork::done_here() - before) / static_cast<double>(sample + 1);
+    TileWork::expect_left(of_one * static_cast<double>(samples - sample - 1) + (work_after ? work_after() : 0));
+  }
 }
 
 }  // namespace holdfast::attack::exact

@@ -1,7 +1,7 @@
 // The search of cells for samples of an attack's task: what it needs of the task, and one sample's search.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -14,9 +14,9 @@ namespace holdfast::attack::exact {
 // Why the cells of a task cannot be searched, as a sentence that says what would do; nothing when they can.
 std::optional<std::string> why_not(const AttackTask& task);
 
-// Searches the ball around one sample, from the ledger's best point on. Points are judged by the ledger as part of the present
-// iteration; what is proven is noted there. `clean` is the folded map at the sample.
-void search_sample(const AttackTask& task, const Chain& chain, const CellLimits& limits, const MapView& clean,
-                   std::int64_t sample, Ledger& ledger);
+// Searches the balls around all samples, from the ledger's best points on. Points are judged by the ledger as part of one
+// iteration; what is proven is noted there. `work_after` says what the tile will take afterwards, for progress.
+void search_samples(const AttackTask& task, const CellLimits& limits, const Explanation& clean, Ledger& ledger,
+                    const std::function<double()>& work_after = {});
 
 }  // namespace holdfast::attack::exact

@@ -1,7 +1,5 @@
 // cells: the activation cells of a small ReLU network, by branch and bound (exact/cell_search.h). Every crossing of kinks inside
 // the ball is solved exactly. Where the search ends before its limit nothing worse exists, and the sample is done.
-#include "../batch_reading.h"
-#include "../exact/read_chain.h"
 #include "../exact/search_sample.h"
 #include "component.h"
 
@@ -16,12 +14,8 @@ class Cells final : public Component {
   }
 
   void run(AttackState& state) override {
-    const exact::Chain chain = exact::read_chain(*state.task.model.network());
-    BatchReading reading(*state.task.samples.schema, /*with_probabilities=*/false);
-    reading.read_maps(state.clean.maps);
-    state.ledger.begin_iteration();
-    for (std::int64_t sample = 0; sample < state.task.samples.count(); ++sample)
-      exact::search_sample(state.task, chain, {.nodes = state.scaled_alone(kNodes)}, *reading.map(sample), sample, state.ledger);
+    exact::search_samples(state.task, {.nodes = state.scaled_alone(kNodes)}, state.clean, state.ledger,
+                          [&] { return state.expected_left(); });
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "../draw.h"
 #include "../feature_maps.h"
@@ -30,6 +31,8 @@ constexpr double kFirstStep = 0.5, kFirstCornerStep = 2.0 / 3, kFirstSmallStep =
 constexpr double kAround = 0.5, kNear = 0.2;
 // Of the effort: what each stage gets.
 constexpr double kShares[] = {0.4, 0.3, 0.2, 0.1};
+// Evaluations of a small and of a large sample at standard effort with an explainer of one pass, as measured.
+constexpr double kSmallWork = 42000, kLargeWork = 3200;
 // In logits: the surrogate's margin below which the label's gradient joins, also for walks from the best point; the margin that
 // a flipped iterate is brought back to.
 constexpr double kHinge = 0.3, kSmallHinge = 0.1, kRepair = 0.01;
@@ -97,6 +100,11 @@ std::int64_t attacked_top(const AttackTask& task) {
 
 }  // namespace
 
+double expected_evaluations(double effort, const Explainer& explainer, const Schema& schema) {
+  const double standard = schema.layout.features() <= kSmall ? kSmallWork : kLargeWork;
+  return effort * standard * static_cast<double>(explainer.evaluations(schema));
+}
+
 AttackState::AttackState(const AttackTask& the_task, Ledger& the_ledger, const Explanation& the_clean, double the_effort,
                          bool noise)
     : task(the_task),
@@ -112,6 +120,7 @@ AttackState::AttackState(const AttackTask& the_task, Ledger& the_ledger, const E
       top(mask_of(the_task, the_clean, k, 0)),
       near(aim.radius > 0 ? mask_of(the_task, the_clean, k, aim.radius) : top),
       effort_(the_effort * (has_gradients(the_task) && is_costly(the_task) ? 0.5 : 1)),
+      expected_(expected_evaluations(effort_, the_task.explainer, *the_task.samples.schema)),
       seed_(the_task.seed),
       scales_(gradients ? layer_scales(the_task) : std::vector<double>{}) {}
 
@@ -119,7 +128,20 @@ void AttackState::begin(Stage stage) {
   const auto number = static_cast<std::uint64_t>(stage);
   stage_ = stage;
   share_ = kShares[number];
+  // What the stages before took tells what this one and those behind it will.
+  if (number > 0) expected_ = mean_evaluations() / std::accumulate(kShares, kShares + number, 0.0);
   seed_ = number == 0 ? task.seed : derived_seed(task.seed, "gauntlet.stage", number);
+}
+
+double AttackState::mean_evaluations() const {
+  const Ledger::Owners running = ledger.running();
+  double sum = 0;
+  for (const std::int64_t sample : running) sum += static_cast<double>(ledger.evaluations(sample));
+  return running.empty() ? 0 : sum / static_cast<double>(running.size());
+}
+
+double AttackState::expected_left() const {
+  return static_cast<double>(ledger.running().size()) * std::max(0.0, expected_ - mean_evaluations());
 }
 
 Ledger::Owners AttackState::rows(std::int64_t times) const {

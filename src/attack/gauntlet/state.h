@@ -18,6 +18,9 @@ namespace holdfast::attack::gauntlet {
 // says something. The third goes on from the better one's point, and the last one again where that found something.
 enum class Stage { kFirst, kSecond, kThird, kLast };
 
+// Gradient evaluations that a sample takes which is not broken before the end, about: for progress.
+double expected_evaluations(double effort, const Explainer& explainer, const Schema& schema);
+
 class AttackState {
  public:
   // `clean` is the explanation at task.samples.inputs, signs kept. `effort` multiplies the work: 1 is standard. `fresh_noise`:
@@ -44,6 +47,9 @@ class AttackState {
   Stage stage() const { return stage_; }
   bool is_restart() const { return stage_ == Stage::kFirst || stage_ == Stage::kSecond; }
   std::uint64_t seed() const { return seed_; }
+
+  // Evaluations that the samples will still take which are not broken yet, about: for progress.
+  double expected_left() const;
 
   // The samples that are not broken yet, `times` over.
   Ledger::Owners rows(std::int64_t times = 1) const;
@@ -87,6 +93,7 @@ class AttackState {
   void walk_down(Descent& descent, const Ledger::Owners& owners, const WalkPlan& plan);
 
  private:
+  double mean_evaluations() const;  // of the samples that are running
   at::Tensor starts(const Ledger::Owners& owners, const WalkPlan& plan) const;
   at::Tensor anywhere(const at::Tensor& origin, const at::Tensor& ids, std::int64_t number) const;
   std::function<Rule(std::int64_t)> surrogate(const WalkPlan& plan) const;
@@ -94,6 +101,7 @@ class AttackState {
   double effort_;
   Stage stage_ = Stage::kFirst;
   double share_ = 1;  // of the effort, for this stage
+  double expected_;   // evaluations of a sample in all stages
   std::uint64_t seed_;
   std::vector<double> scales_;  // of each activation's input, over the reference rows and within the ball
 };

@@ -157,9 +157,20 @@ void flatten(const Json& value, const std::string& key, std::map<std::string, st
     for (const auto& [name, part] : value.items()) flatten(part, key.empty() ? name : key + "." + name, settings);
     return;
   }
+  // Models and datasets are lists of objects, called by their names.
+  if (value.is_array() && std::ranges::any_of(value, [](const Json& part) { return part.is_object(); })) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const bool named = value[i].is_object() && value[i].contains("name") && value[i].at("name").is_string();
+      flatten(value[i], fmt::format("{}[{}]", key, named ? value[i].at("name").get<std::string>() : std::to_string(i)), settings);
+    }
+    return;
+  }
+  settings[key] = value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string shortened(const std::string& text) {
   constexpr std::size_t kLongest = 120;
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  settings[key] = text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
 
 // What the runs' identities and versions say differently.
@@ -177,8 +188,9 @@ Json differing_settings(const std::vector<FinishedRun>& runs) {
   for (const std::string& key : keys) {
     Json values = Json::array();
     for (const auto& of_run : settings) values.push_back(of_run.contains(key) ? of_run.at(key) : "-");
-    if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end())
-      result.push_back({{"key", key}, {"values", values}});
+    if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end()) continue;
+    for (Json& value : values) value = shortened(value);
+    result.push_back({{"key", key}, {"values", values}});
   }
   return result;
 }

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <tuple>
 
 #include "files.h"
@@ -51,16 +53,16 @@ class Audit {
   }
 
   void run() {
+    std::map<std::string, double> seconds;  // that a model takes for a sample
     for (const AuditModel& model : plan_.models) {
       const AuditData& data = plan_.data[model.data];
+      const Clock::time_point start = Clock::now();
       const at::Tensor logits = predict(*model.model, data.samples.inputs, data.samples.layout(), plan_.tiles);
       if (model.model->output_kind() != OutputKind::kValue) check_labels(model, data, logits.size(1));
+      seconds[model.name] = seconds_since(start) / static_cast<double>(std::max<std::int64_t>(1, data.samples.count()));
       models_.push_back(model_json(model, data, logits));
     }
-    std::int64_t total = 0;
-    for (const Cell& cell : cells_) total += cell.subject.samples.count();
-    for (const MeasureCell& cell : measure_cells_) total += cell.subject.samples.count();
-    Progress progress("audit", total, "samples");
+    Progress progress("audit", pieces(seconds));
     for (std::size_t index = 0; index < cells_.size(); ++index) run_cell_at(index, progress);
     for (std::size_t index = 0; index < measure_cells_.size(); ++index) run_measure_at(index, progress);
   }
@@ -95,6 +97,20 @@ class Audit {
   const Json& component_times() const { return times_; }
 
  private:
+  // Rows, then measures: their evaluations, weighed by what the model takes for a sample.
+  std::vector<WorkPiece> pieces(const std::map<std::string, double>& seconds) const {
+    constexpr double kOfMeasure = 1000;  // evaluations, about
+    std::vector<WorkPiece> pieces;
+    const auto add = [&](const Subject& subject, const std::string& kind, double evaluations) {
+      const double samples = static_cast<double>(subject.samples.count());
+      pieces.push_back({subject.model_name + '\n' + kind, samples * evaluations * seconds.at(subject.model_name)});
+    };
+    for (const Cell& cell : cells_)
+      add(cell.subject, cell.explainer->name() + '\n' + cell.attack->name(), expected_work(cell, /*random_points=*/true).total());
+    for (const MeasureCell& cell : measure_cells_) add(cell.subject, cell.measure->name(), kOfMeasure);
+    return pieces;
+  }
+
   static void check_labels(const AuditModel& model, const AuditData& data, std::int64_t classes) {
     if (!data.samples.labels.defined()) return;
     const std::int64_t largest = data.samples.labels.max().item<std::int64_t>();
@@ -107,6 +123,7 @@ class Audit {
     const std::string what = fmt::format("{} {}", cell.explainer->name(), cell.attack->name());
     progress.note(fmt::format("{} {}", cell.subject.model_name, what));
     const Clock::time_point start = Clock::now();
+    progress.begin(index);
     const Row row = grid_.run(cell, &progress);
     const std::string arrays = fmt::format("arrays/{:04}", index);
     rows_.push_back(row_json(row, arrays));
@@ -118,13 +135,17 @@ class Audit {
     stages_.emplace_back(fmt::format("{}: {} {}, {} {:g}", cell.subject.model_name, what, cell.metric->name(),
                                      to_string(cell.threat.norm), cell.threat.epsilon),
                          seconds_since(start));
+    progress.finish(index);
   }
 
   void run_measure_at(std::size_t index, Progress& progress) {
     const MeasureCell& cell = measure_cells_[index];
     progress.note(fmt::format("{} {}", cell.subject.model_name, cell.measure->name()));
     const Clock::time_point start = Clock::now();
+    progress.begin(cells_.size() + index);
+    progress.begin_part(1, cell.subject.samples.count());
     measured_.push_back(run_measure(cell, plan_.tiles, tile_folder(folder_, cells_.size() + index), &progress, plan_.ranks));
+    progress.finish(cells_.size() + index);
     stages_.emplace_back(fmt::format("{}: {} {}", cell.subject.model_name, cell.explainer_name(), cell.measure->name()),
                          seconds_since(start));
   }

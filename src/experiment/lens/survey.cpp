@@ -41,11 +41,9 @@ void score_survey(paper::PaperRun& run) {
   run.table("answers").add({"top-k"}, {share(counts.top_k, printed[1])});
   if (decided == 0) {
     run.context.note(
-        "No answers: show people the maps before and after of lens/fig3 and lens/fig7 (PNG in their run's figures/), ask of each "
-        "pair whether the two are similar, write an object for each answer into a JSON file, [{\"top_k\": 0.31, \"lens\": 0.86, "
-        "\"similar\": true}, {\"top_k\": 0.29, \"lens\": 0.41, \"similar\": false}], with top-k and 3-LENS-prec of the picture "
-        "from "
-        "the experiment's table `pictures`, and run lens/table1(answers=FILE).");
+        "Nobody was asked yet. `holdfast survey make RUN --out page.html` makes a page with the paper's questions from an audit of "
+        "images; `holdfast survey score ANSWERS.json` scores what people save. Answers from elsewhere can be given as "
+        "lens/table1(answers=FILE): [{\"top_k\": 0.31, \"lens\": 0.86, \"similar\": true}].");
   } else if (counts.undecided > 0) {
     run.context.note(
         fmt::format("not counted, because the two measures agree on the pair: {}", counted(counts.undecided, "answer")));

@@ -15,6 +15,8 @@
 namespace holdfast::experiment::paper {
 namespace {
 
+constexpr double kMeasureEvaluations = 1000;  // about; of one kind all are weighed alike
+
 const std::vector<std::int64_t>& positions(const StudiedNetwork& subject) {
   return subject.rows.positions;
 }
@@ -340,6 +342,21 @@ MapBatch clean_maps(const StudiedNetwork& subject, std::uint64_t seed, int threa
   return fold_maps(explain_all(*explainer, task, {.threads = threads}).maps, subject.data->data.schema);
 }
 
+namespace {
+
+// So many evaluations of each sample, whose cost grows with its size. Cells of one dataset and call are alike.
+WorkPiece work_of(const StudiedNetwork& subject, const std::string& call, double evaluations) {
+  const Schema& schema = subject.data->data.schema;
+  return {fmt::format("{}\n{}\n{}", subject.data->key, subject.explainer, call),
+          evaluations * static_cast<double>(positions(subject).size() * static_cast<std::size_t>(schema.layout.inputs()))};
+}
+
+double evaluations_of(const StudiedNetwork& subject, const std::string& attack) {
+  return attacks().make(attack)->expected_evaluations(*explainers().make(subject.explainer), subject.data->data.schema);
+}
+
+}  // namespace
+
 std::size_t CellBatch::attack(const StudiedNetwork& subject, const PaperAttack& choice) {
   attacks_.push_back({subject, choice});
   return attacks_.size() - 1;
@@ -348,7 +365,8 @@ std::size_t CellBatch::attack(const StudiedNetwork& subject, const PaperAttack& 
 std::size_t CellBatch::measure(const StudiedNetwork& subject, const std::string& measure, double epsilon) {
   measures_.push_back({fmt::format("{}; measure {} epsilon {} seed {}", subject_key(subject),
                                    measures().options(measure).canonical(), epsilon, seed_),
-                       [=, seed = seed_] { return measure_samples(subject, measure, epsilon, seed); }});
+                       [=, seed = seed_] { return measure_samples(subject, measure, epsilon, seed); },
+                       work_of(subject, measure, kMeasureEvaluations)});
   return measures_.size() - 1;
 }
 
@@ -358,7 +376,8 @@ void CellBatch::run(ExperimentContext& context, const std::string& label) {
   for (const auto& [subject, choice] : attacks_) {
     for (const StudiedNetwork& piece : pieces_of(subject)) {
       jobs.push_back({attack_key(piece, choice, seed_),
-                      [piece, choice = choice, seed = seed_] { return attack_samples(piece, choice, seed); }});
+                      [piece, choice = choice, seed = seed_] { return attack_samples(piece, choice, seed); },
+                      work_of(piece, choice.attack, evaluations_of(piece, choice.attack))});
     }
     if (!subject.explains_labels) continue;
     levels.push_back(

@@ -1,0 +1,81 @@
+#include "time_left.h"
+
+#include <algorithm>
+
+namespace holdfast {
+
+TimeLeft::TimeLeft(const std::vector<WorkPiece>& pieces) {
+  for (const WorkPiece& piece : pieces) pieces_.push_back({.work = piece});
+}
+
+void TimeLeft::begin(std::size_t piece, double now) {
+  pieces_.at(piece).began = now;
+}
+
+void TimeLeft::reach(std::size_t piece, double share) {
+  Piece& own = pieces_.at(piece);
+  own.share = std::clamp(share, own.found_done, 1.0);
+}
+
+void TimeLeft::find_done(std::size_t piece, double more) {
+  Piece& own = pieces_.at(piece);
+  own.found_done = std::min(1.0, own.found_done + more);
+  own.share = std::min(1.0, own.share + more);
+}
+
+void TimeLeft::finish(std::size_t piece, double now) {
+  Piece& own = pieces_.at(piece);
+  own.ended = now;
+  own.share = 1;
+}
+
+double TimeLeft::spent(const Piece& piece, double now) {
+  return piece.began < 0 ? 0 : (piece.ended < 0 ? now : piece.ended) - piece.began;
+}
+
+std::optional<TimeLeft::Totals> TimeLeft::totals(double now) const {
+  Pace all;
+  std::map<std::string, Pace> kinds;
+  for (const Piece& piece : pieces_) {
+    const double cost = piece.work.cost * (piece.share - piece.found_done);
+    if (cost <= 0) continue;
+    for (Pace* pace : {&all, &kinds[piece.work.kind]}) {
+      pace->seconds += spent(piece, now);
+      pace->cost += cost;
+    }
+  }
+  if (all.cost <= 0) return std::nullopt;
+  Totals result;
+  for (const Piece& piece : pieces_) {
+    const auto own = kinds.find(piece.work.kind);
+    const double seconds = piece.work.cost * (own == kinds.end() ? all : own->second).rate();
+    result.spent += spent(piece, now);
+    result.done += seconds * piece.share;
+    result.left += seconds * (1 - piece.share);
+  }
+  return result;
+}
+
+std::optional<double> TimeLeft::seconds(double now) const {
+  const std::optional<Totals> work = totals(now);
+  if (!work) return std::nullopt;
+  double first = now;
+  for (const Piece& piece : pieces_) {
+    if (piece.began >= 0) first = std::min(first, piece.began);
+  }
+  const double side_by_side = now > first ? std::max(1.0, work->spent / (now - first)) : 1;
+  return work->left / side_by_side;
+}
+
+double TimeLeft::share(double now) const {
+  if (const std::optional<Totals> work = totals(now); work && work->done + work->left > 0)
+    return work->done / (work->done + work->left);
+  double done = 0, all = 0;  // without a pace costs must do
+  for (const Piece& piece : pieces_) {
+    done += piece.work.cost * piece.share;
+    all += piece.work.cost;
+  }
+  return all > 0 ? done / all : 1;
+}
+
+}  // namespace holdfast
