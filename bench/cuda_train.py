@@ -163,7 +163,10 @@ def compare(given, folder, name, x, y):
         if isinstance(module, nn.BatchNorm2d):
             module.reset_running_stats()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    terms = {term: (found[term], value.item()) for term, (value, _) in terms_of(model, x[: given.batch], y[: given.batch], name).items()}
+    terms = {
+        term: (found[term], value.item())
+        for term, (value, _) in terms_of(model, x[: given.batch], y[: given.batch], name).items()
+    }
     return all(abs(ours - plain) <= 0.01 * abs(plain) for ours, plain in terms.values()), terms
 
 

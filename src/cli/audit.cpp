@@ -1,8 +1,10 @@
 // holdfast audit: models x explainers x attacks, with a report and gates.
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include <fmt/ranges.h>
 
@@ -17,6 +19,7 @@
 #include "holdfast/core/words.h"
 #include "holdfast/experiment/audit_config.h"
 #include "holdfast/experiment/cell.h"
+#include "holdfast/experiment/explain_all.h"
 #include "holdfast/experiment/run_folder.h"
 #include "holdfast/experiment/suggest.h"
 #include "holdfast/measure/measure.h"
@@ -116,10 +119,38 @@ void refuse_flags_beside_config(const AuditCommand& flags) {
   }
 }
 
-// What a cell costs, tried on its first samples: they pay for the whole of a batch, so the time is what it takes at most.
-std::vector<std::string> try_cell(const Cell& cell, const AuditCommand& flags, double& seconds) {
+// What a plan's cells take. A tile is the least that a worker takes: a thread, or a GPU.
+class PlannedTime {
+ public:
+  void add(double seconds, std::int64_t tiles) {
+    parts_.push_back({seconds, tiles});
+    all_ += seconds;
+  }
+  double one_after_the_other() const { return all_; }
+  double side_by_side(std::int64_t workers) const {
+    double seconds = 0;
+    for (const Part& part : parts_)
+      seconds += part.seconds * static_cast<double>((part.tiles + workers - 1) / workers) / static_cast<double>(part.tiles);
+    return seconds;
+  }
+
+ private:
+  struct Part {
+    double seconds;
+    std::int64_t tiles;
+  };
+  std::vector<Part> parts_;
+  double all_ = 0;
+};
+
+// What a cell costs, tried on its first samples: they pay for the whole of a batch, so the time is what it takes at most. On a GPU
+// few samples take as long as many, so a whole tile is tried.
+std::vector<std::string> try_cell(const Cell& cell, const AuditCommand& flags, PlannedTime& time) {
   constexpr std::int64_t kTried = 2;
-  const std::int64_t count = cell.subject.samples.count(), tried = std::min(kTried, count);
+  const at::Device device = cell.subject.model->device();
+  const std::int64_t count = cell.subject.samples.count();
+  const std::int64_t tile = flags.common.tile > 0 ? flags.common.tile : default_tile(cell.subject.samples.layout(), device);
+  const std::int64_t tried = std::min(device.is_cpu() ? kTried : tile, count);
   Cell few = cell;
   few.subject.samples = cell.subject.samples.select(at::arange(tried));
   const auto start = std::chrono::steady_clock::now();
@@ -127,7 +158,7 @@ std::vector<std::string> try_cell(const Cell& cell, const AuditCommand& flags, d
   const double taken = seconds_since(start) * static_cast<double>(count) / static_cast<double>(tried);
   std::int64_t evaluations = 0;
   for (const SampleOutcome& sample : result.samples) evaluations = std::max(evaluations, sample.evaluations);
-  seconds += taken;
+  time.add(taken, (count + tile - 1) / tile);
   return {cell.subject.dataset,  cell.subject.model_name,     cell.explainer->name(),
           cell.attack->name(),   cell.metric->name(),         fmt::format("{:g}", cell.threat.epsilon),
           std::to_string(count), std::to_string(evaluations), fmt::format("{:.1f}", taken)};
@@ -155,13 +186,14 @@ int print_plan(const AuditCommand& flags) {
     std::erase_if(config.models, [](const AuditConfig::ModelEntry& entry) { return entry.file.empty(); });
     plan = prepare_audit(config, datasets, flags.out, flags.common.tiles(), flags.common.torch_device());
   }
-  double seconds = 0;
+  PlannedTime time;
   std::vector<std::vector<std::string>> rows;
   for (const AuditModel& model : plan.models) {
     const AuditData& data = plan.data[model.data];
     for (const Cell& cell : make_cells({data.name, model.name, model.model, data.samples}, data.trial, plan.seed))
-      rows.push_back(try_cell(cell, flags, seconds));
+      rows.push_back(try_cell(cell, flags, time));
   }
+  const bool on_gpu = !plan.models.empty() && plan.models.front().model->device().is_cuda();
   if (!rows.empty())
     std::fputs(text_table({"dataset", "model", "explainer", "attack", "metric", "epsilon", "samples", "evaluations a sample",
                            "seconds at most"},
@@ -172,7 +204,16 @@ int print_plan(const AuditCommand& flags) {
     fmt::print("{} would be trained first ({}); {}: their cost is not known before\n", counted(std::ssize(trained), "model"),
                fmt::join(trained, ", "), counted(trained_rows, "row"));
   fmt::print("the plan is sound: {}{}; nothing was written\n", counted(std::ssize(rows) + trained_rows, "row"),
-             rows.empty() ? "" : fmt::format(", {:.0f} s of one thread at most", seconds));
+             rows.empty() ? "" : fmt::format(", {:.0f} s of one {} at most", time.one_after_the_other(), on_gpu ? "GPU" : "thread"));
+  if (!rows.empty()) {
+    const std::int64_t cores = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+    const std::int64_t threads = flags.common.threads > 0 ? std::int64_t{flags.common.threads} : cores;
+    const std::int64_t workers = on_gpu ? 1 : threads;
+    fmt::print("estimated from a short trial: {:.0f} s here", time.side_by_side(workers));
+    for (const std::int64_t machines : std::array<std::int64_t, 3>{2, 4, 8})
+      fmt::print(", {:.0f} s on {}", time.side_by_side(workers * machines), machines);
+    fmt::print(" such {}\n", on_gpu ? "GPUs" : "machines");
+  }
   return kExitDone;
 }
 

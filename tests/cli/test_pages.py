@@ -1,6 +1,8 @@
 """Pages, plans and help beside the audit itself: what the browser's tests do not see."""
 
 import json
+import math
+import re
 import subprocess
 
 import numpy as np
@@ -35,6 +37,12 @@ def test_a_plan_checks_everything_and_writes_nothing(holdfast, subject, tmp_path
     said = holdfast("audit", *subject, *ATTACK, "--plan").stdout
     assert "the plan is sound: 1 row" in said and "evaluations a sample" in said
     assert sorted(tmp_path.iterdir()) == before
+    long = ["--attack", "er(steps=4000)", "--tile", "1", "--threads", "1", "--metric", "top_k(k=2)", "--epsilon", "0.3"]
+    estimate = holdfast("audit", *subject, *long, "--plan").stdout.splitlines()[-1]
+    here, *others = map(int, re.findall(r"(\d+) s\b", estimate))
+    assert estimate.endswith("on 8 such machines") and len(others) == 3
+    for machines, seconds in zip([2, 4, 8], others, strict=True):
+        assert abs(seconds - here * math.ceil(20 / machines) / 20) <= 1, estimate
     holdfast.fails("audit", *subject, *ATTACK, "--metric", "top_k(k=40)", "--plan", saying="the map has 6 features")
     holdfast.fails("audit", *subject, *ATTACK, saying="--out is required")
 

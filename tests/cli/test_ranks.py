@@ -15,7 +15,18 @@ import pytest
 from conftest import BINARY, save_inputs
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--no-python"]
-STUDY = ["--attack", "er(steps=300)", "--epsilon", "0.2,0.3", "--metric", "top_k(k=2)", "--measure", "thickness(k=2)", "--tile", "4"]
+STUDY = [
+    "--attack",
+    "er(steps=300)",
+    "--epsilon",
+    "0.2,0.3",
+    "--metric",
+    "top_k(k=2)",
+    "--measure",
+    "thickness(k=2)",
+    "--tile",
+    "4",
+]
 
 
 def started(folder, ranks, *arguments, flags=(), env=None):
@@ -119,7 +130,18 @@ def test_attack_and_measure_share_their_samples_too(holdfast, subject, tmp_path)
     for name in ["perturbed.npy", "result.json"]:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
-    measure = ["measure", *subject, "--measure", "thickness(k=2)", "--measure", "local_lipschitz", "--epsilon", "0.1", "--tile", "4"]
+    measure = [
+        "measure",
+        *subject,
+        "--measure",
+        "thickness(k=2)",
+        "--measure",
+        "local_lipschitz",
+        "--epsilon",
+        "0.1",
+        "--tile",
+        "4",
+    ]
     holdfast(*measure, "--out", "one.csv")
     out, _ = torchrun(tmp_path, 2, *measure, "--out", "two.csv")
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
@@ -156,7 +178,13 @@ def test_an_environment_that_makes_no_sense_is_refused(holdfast, subject, variab
 
 
 def test_ranks_that_do_not_come_are_counted(holdfast, subject):
-    env = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port()), "HOLDFAST_JOIN_SECONDS": "1"}
+    env = {
+        "RANK": "0",
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "localhost",
+        "MASTER_PORT": str(free_port()),
+        "HOLDFAST_JOIN_SECONDS": "1",
+    }
     holdfast.fails("audit", *subject, *STUDY, "--out", "run", env=env, saying="only 1 of the 2 ranks have come")
 
 
