@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs fuzz targets so many times, starting from their corpora; what is found is kept in build-fuzz/findings. The counts go into
-# docs/reliability.md. Executions of the same program count together: what was stopped goes on, and what is done is not done again.
+# Runs fuzz targets so many times, starting from their corpora; what is found is kept in build-fuzz/findings. Executions of
+# the same program count together, over several calls. When all targets have done so many, the counts go into docs/reliability.md.
 #   tools/fuzz.sh 1000000
 #   tools/fuzz.sh 1000000 60             # or for a minute, where that is shorter
 #   tools/fuzz.sh 1000000 60 json csv    # these only
@@ -39,14 +39,21 @@ for name in "${names[@]}"; do
   printf '%-12s %s found in %s executions, %s in all\n' "$name" "$found" "${count:-0}" "$((${before:-0} + ${count:-0}))"
 done
 
+# The page is written when all of them are done; until then the table is only shown.
 rows=build-fuzz/table.md
+lacking=0
 printf '| reader | executions | found |\n|---|---|---|\n' >"$rows"
 for name in "${all[@]}"; do
   count=$(count_of "$name")
+  [ "${count:-0}" -ge "$runs" ] || lacking=1
   found=nothing
   compgen -G "$findings/$name-*" >/dev/null && found="see $findings" failed=1
   printf '| `%s` | %s | %s |\n' "$name" "${count:-0}" "$found" >>"$rows"
 done
+if [ $lacking = 1 ]; then
+  cat "$rows"
+  exit $failed
+fi
 # Between the two marks of the page.
 awk -v rows="$rows" '
   /<!-- made by make fuzz -->/ {print; while ((getline line < rows) > 0) print line; skip = 1; next}

@@ -4,6 +4,7 @@
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/large_tensor.h"
+#include "holdfast/core/log.h"
 #include "holdfast/core/method.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
@@ -24,6 +25,8 @@ void check_files(const DatasetLoader& loader, const std::string& call, const Loa
   for (const FileCheck& file : check_dataset(source, context.folder).files) {
     if (file.state == FileCheck::State::kWrong)
       input_error("{}: {}; get it again with: holdfast data fetch {}", call, file.message, parse_method_call(call).name);
+    if (file.state == FileCheck::State::kUnverified)  // an archive that somebody unpacked, say
+      log_warning("{}: {}; it is taken as it is", call, file.message);
   }
 }
 

@@ -318,3 +318,15 @@ def test_no_page_is_made_of_results_that_were_changed(holdfast, subject, tmp_pat
     for command in (["report", "run", "--out", "other.html"], ["leaderboard", "run", "--out", "board"]):
         holdfast.fails(*command, saying=["run/results.json", "changed after the run"])
     assert not (tmp_path / "other.html").exists()
+
+
+def test_files_without_a_known_checksum_are_not_taken_silently(holdfast, tmp_path):
+    """An archive that somebody unpacked: nothing says that these are the published photographs."""
+    from PIL import Image
+
+    folder = tmp_path / "flowers17" / "jpg"
+    folder.mkdir(parents=True)
+    for number in range(1360):
+        Image.new("RGB", (8, 8), (number % 256, 0, 0)).save(folder / f"image_{number + 1:04}.jpg")
+    said = holdfast("data", "export", "flowers17", "--samples", "2", "--out", "out", env={"HOLDFAST_DATA": str(tmp_path)}).stderr
+    assert "flowers17" in said and "no checksum of it is known" in said
