@@ -28,7 +28,7 @@ export function method(run: Run): HTMLElement {
   const flipped = rows.filter((row) => row.flips.samples > 0).length, undefinedValues = rows.reduce((sum, row) => sum + row.undefined, 0), tied = Math.max(0, ...rows.map((row) => Math.max(row.tied_share, row.tied_perturbed ?? 0)));
   const boxes = distinct(rows, (row) => (row.threat.box ? `[${row.threat.box.join(", ")}]` : "none"));
   const lines: [string | HTMLElement, string][] = [
-    ["threat", `nudges of size ${distinct(rows, (row) => threatText(row.threat)).map(shown).join(", ")}; inputs stay in the box ${boxes.join(", ")}; the predicted class stays, with a margin`],
+    ["threat", `nudges of size ${distinct(rows, (row) => threatText(row.threat)).map(shown).join(", ")}; ${boxes.every((box) => box === "none") ? "inputs may take any value" : `inputs stay in the box ${boxes.join(", ")}`}; the predicted class stays, with a margin`],
     [term("attack"), distinct(rows, (row) => row.attack).map(shown).join(", ")],
     [term("explanation", "explainer"), distinct(rows, (row) => row.explainer).map(shown).join(", ")],
     ["budget", Number.isFinite(least) ? `${least === most ? most : `${least} to ${most}`} gradient evaluations for the sample that held out longest${most > 1.5 * least ? "; compare models under one attack rather than attacks with each other" : ""}` : "–"],
