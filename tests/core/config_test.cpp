@@ -28,7 +28,7 @@ name = "softplus"
 beta = 4
 )toml";
 
-Config parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
+Config parse_config(const std::string& text, const std::vector<std::string>& overrides = {}) {
   return Config::parse(text, "audit.toml", overrides);
 }
 
@@ -40,13 +40,13 @@ TEST(Config, DepthIsLimitedBeforeAnybodyRecurses) {
     tables += "{a=";
   }
   for (const std::string& text : {dotted + "b = 1", "[" + dotted + "b]", arrays, tables, "x = 1\n" + dotted + "b = 1"})
-    EXPECT_ERROR(parse(text), kUsage, "the TOML is nested more than 100 deep");
-  EXPECT_ERROR(parse("seed = 1", {dotted + "b=1"}), kUsage, "nested more than 100 deep");
+    EXPECT_ERROR(parse_config(text), kUsage, "the TOML is nested more than 100 deep");
+  EXPECT_ERROR(parse_config("seed = 1", {dotted + "b=1"}), kUsage, "nested more than 100 deep");
   // Dots of many numbers and of quoted text are no depth.
   std::string numbers = "radii = [";
   for (int i = 0; i < 500; ++i) numbers += "0.5, ";
-  EXPECT_NO_THROW(parse(numbers + "1.0]"));
-  EXPECT_NO_THROW(parse("name = \"" + std::string(500, '.') + "\" # " + std::string(500, '[')));
+  EXPECT_NO_THROW(parse_config(numbers + "1.0]"));
+  EXPECT_NO_THROW(parse_config("name = \"" + std::string(500, '.') + "\" # " + std::string(500, '[')));
 }
 
 TEST(Config, NumbersMayBeQuotients) {
@@ -60,7 +60,7 @@ TEST(Config, NumbersMayBeQuotients) {
 }
 
 TEST(Config, GivesWhatTheFileSays) {
-  const Config config = parse(kText);
+  const Config config = parse_config(kText);
   const ConfigTable root = config.root();
   EXPECT_EQ(root.integer("seed", std::nullopt), 7);
   EXPECT_EQ(root.text("name", std::nullopt), "first");
@@ -82,7 +82,7 @@ TEST(Config, GivesWhatTheFileSays) {
 }
 
 TEST(Config, AbsentKeysAndTablesGiveTheDefaults) {
-  const Config config = parse("");
+  const Config config = parse_config("");
   EXPECT_FALSE(config.root().has("seed"));
   EXPECT_EQ(config.root().integer("seed", 3), 3);
   EXPECT_EQ(config.root().table("a").table("b").text("c", "d"), "d");
@@ -92,7 +92,7 @@ TEST(Config, AbsentKeysAndTablesGiveTheDefaults) {
 }
 
 TEST(Config, AKeyNobodyAskedForIsNamedWithItsLineAndTheNearestValidOne) {
-  const Config config = parse("[attack]\nnorm = 'l2'\nepsilom = 1\nzeta = 1");
+  const Config config = parse_config("[attack]\nnorm = 'l2'\nepsilom = 1\nzeta = 1");
   const ConfigTable attack = config.root().table("attack");
   attack.real("epsilon", 1);
   attack.text("norm", "l2");
@@ -100,24 +100,24 @@ TEST(Config, AKeyNobodyAskedForIsNamedWithItsLineAndTheNearestValidOne) {
 }
 
 TEST(Config, UnknownKeysAreFoundInTablesOfArraysAndTablesNobodyAskedFor) {
-  const Config config = parse("[[models]]\nname = 'a'\n[[models]]\nname = 'b'\nbetta = 1\n");
+  const Config config = parse_config("[[models]]\nname = 'a'\n[[models]]\nname = 'b'\nbetta = 1\n");
   for (const ConfigTable& model : config.root().tables("models")) {
     model.text("name", std::nullopt);
     model.integer("beta", 1);
   }
   EXPECT_ERROR(config.finish(), kUsage, "audit.toml:5: unknown key models.1.betta (did you mean 'beta'?)");
-  EXPECT_ERROR(parse("[x.y]\na = 1").finish(), kUsage, "unknown key x");
-  EXPECT_ERROR(parse("\n'odd\tkey' = 1").finish(), kUsage, "audit.toml:2: unknown key \"odd\\tkey\"");
+  EXPECT_ERROR(parse_config("[x.y]\na = 1").finish(), kUsage, "unknown key x");
+  EXPECT_ERROR(parse_config("\n'odd\tkey' = 1").finish(), kUsage, "audit.toml:2: unknown key \"odd\\tkey\"");
 }
 
 TEST(Config, AKeyThatWasOnlyLookedForIsKnown) {
-  const Config config = parse("resume = true");
+  const Config config = parse_config("resume = true");
   EXPECT_TRUE(config.root().has("resume"));
   EXPECT_NO_THROW(config.finish());
 }
 
 TEST(Config, WrongTypesNameFileLineAndKey) {
-  const Config config = parse(kText);
+  const Config config = parse_config(kText);
   const ConfigTable attack = config.root().table("attack");
   EXPECT_ERROR(config.root().integer("name", 1), kUsage, "audit.toml:2: name must be a whole number, not 'first'");
   EXPECT_ERROR(attack.integer("epsilon", 1), kUsage, "audit.toml:7: attack.epsilon must be a whole number, not 0.5");
@@ -127,12 +127,12 @@ TEST(Config, WrongTypesNameFileLineAndKey) {
                "audit.toml:9: attack.metrics[0] must be a finite number, not 'top_k(k=8)'");
   EXPECT_ERROR(attack.table("norm"), kUsage, "attack.norm must be a table, not 'l2'");
   EXPECT_ERROR(config.root().tables("attack"), kUsage, "attack must be an array of tables, [[attack]], not a table");
-  EXPECT_ERROR(parse("x = nan").root().real("x", 1), kUsage, "x must be a finite number, not nan");
-  EXPECT_ERROR(parse("models = [1]").root().tables("models"), kUsage, "audit.toml:1: models.0 must be a table, not 1");
+  EXPECT_ERROR(parse_config("x = nan").root().real("x", 1), kUsage, "x must be a finite number, not nan");
+  EXPECT_ERROR(parse_config("models = [1]").root().tables("models"), kUsage, "audit.toml:1: models.0 must be a table, not 1");
 }
 
 TEST(Config, ValuesOutOfRangeNameTheLimit) {
-  const Config config = parse(kText);
+  const Config config = parse_config(kText);
   const ConfigTable attack = config.root().table("attack");
   EXPECT_ERROR(attack.real("epsilon", 1, at_least(1)), kUsage, "audit.toml:7: attack.epsilon must be >= 1, not 0.5");
   EXPECT_ERROR(attack.integer("steps", 1, between(1, 9)), kUsage, "attack.steps must be 1 to 9, not 10");
@@ -141,21 +141,21 @@ TEST(Config, ValuesOutOfRangeNameTheLimit) {
 }
 
 TEST(Config, ARequiredKeyThatIsMissingPointsAtItsMisspelling) {
-  const Config config = parse("[attack]\nepsilom = 1");
+  const Config config = parse_config("[attack]\nepsilom = 1");
   EXPECT_ERROR(config.root().table("attack").real("epsilon", std::nullopt), kUsage,
                "attack.epsilon is missing (is it the unknown key epsilom at audit.toml:2?)");
   EXPECT_ERROR(config.root().text("model", std::nullopt), kUsage, "audit.toml:1: model is missing");
 }
 
 TEST(Config, BrokenTomlNamesTheLine) {
-  EXPECT_ERROR(parse("a = 1\nb = \n"), kUsage, "audit.toml:2: ");
-  EXPECT_ERROR(parse("a = 1\na = 2\n"), kUsage, "audit.toml:2: ");
-  EXPECT_ERROR(parse(std::string(5000, '[')), kUsage, "audit.toml:1: ");
+  EXPECT_ERROR(parse_config("a = 1\nb = \n"), kUsage, "audit.toml:2: ");
+  EXPECT_ERROR(parse_config("a = 1\na = 2\n"), kUsage, "audit.toml:2: ");
+  EXPECT_ERROR(parse_config(std::string(5000, '[')), kUsage, "audit.toml:1: ");
   EXPECT_ERROR(Config::load("no/such.toml"), kInput, "no/such.toml");
 }
 
 TEST(Config, OverridesReplaceAddAndReachIntoArraysOfTables) {
-  const Config config = parse(kText, {"seed=9", "attack.epsilon = 2", "attack.explainer=saliency(signed=true)",
+  const Config config = parse_config(kText, {"seed=9", "attack.epsilon = 2", "attack.explainer=saliency(signed=true)",
                                       "attack.metrics=[\"l2\"]", "models.1.beta=8", "new.key='quoted'", "name=two words"});
   const ConfigTable root = config.root();
   EXPECT_EQ(root.integer("seed", 0), 9);
@@ -170,21 +170,21 @@ TEST(Config, OverridesReplaceAddAndReachIntoArraysOfTables) {
 }
 
 TEST(Config, MistakesInOverridesNameTheOverride) {
-  EXPECT_ERROR(parse("", {"epsilon"}), kUsage, "--set epsilon: not of the form section.key=value");
-  EXPECT_ERROR(parse("", {"=1"}), kUsage, "--set =1: not of the form");
-  EXPECT_ERROR(parse("", {"a=[1"}), kUsage, "--set a=[1: ");
-  EXPECT_ERROR(parse("", {"a b=1"}), kUsage, "--set a b=1: ");
-  EXPECT_ERROR(parse("", {"a=1\nb=2"}), kUsage, "an override is one line");
-  EXPECT_ERROR(parse(kText, {"models.2.beta=1"}), kUsage,
+  EXPECT_ERROR(parse_config("", {"epsilon"}), kUsage, "--set epsilon: not of the form section.key=value");
+  EXPECT_ERROR(parse_config("", {"=1"}), kUsage, "--set =1: not of the form");
+  EXPECT_ERROR(parse_config("", {"a=[1"}), kUsage, "--set a=[1: ");
+  EXPECT_ERROR(parse_config("", {"a b=1"}), kUsage, "--set a b=1: ");
+  EXPECT_ERROR(parse_config("", {"a=1\nb=2"}), kUsage, "an override is one line");
+  EXPECT_ERROR(parse_config(kText, {"models.2.beta=1"}), kUsage,
                "--set models.2.beta=1: '2' is not the place of an entry; the array has 2");
-  EXPECT_ERROR(parse(kText, {"models.0=1"}), kUsage, "is replaced only key by key");
-  EXPECT_ERROR(parse("", {"attack.epsilon=-1"}).root().table("attack").real("epsilon", 0, at_least(0)), kUsage,
+  EXPECT_ERROR(parse_config(kText, {"models.0=1"}), kUsage, "is replaced only key by key");
+  EXPECT_ERROR(parse_config("", {"attack.epsilon=-1"}).root().table("attack").real("epsilon", 0, at_least(0)), kUsage,
                "--set attack.epsilon=-1: attack.epsilon must be >= 0, not -1");
-  EXPECT_ERROR(parse("", {"sed=1"}).finish(), kUsage, "--set sed=1: unknown key sed");
+  EXPECT_ERROR(parse_config("", {"sed=1"}).finish(), kUsage, "--set sed=1: unknown key sed");
 }
 
 TEST(Config, ResolvedHoldsEveryKeyAskedForInOrderWithDefaults) {
-  const Config config = parse("[attack]\nepsilon = 0.5\n[[models]]\nname = 'a'\n");
+  const Config config = parse_config("[attack]\nepsilon = 0.5\n[[models]]\nname = 'a'\n");
   config.root().table("attack").integer("steps", 100);
   config.root().table("attack").real("epsilon", 1);
   config.root().integer("seed", 0);
@@ -201,12 +201,12 @@ TEST(Config, KnowsItsFolderAndTheCallersMessagesTheirPlace) {
   const Config config = Config::load(folder / "run.toml");
   EXPECT_EQ(config.folder(), folder.path());
   EXPECT_EQ(config.root().table("b").where("c"), (folder / "run.toml") + ":3: b.c");
-  EXPECT_EQ(parse("").folder(), ".");
-  EXPECT_EQ(parse("").root().where("x"), "audit.toml: x");
+  EXPECT_EQ(parse_config("").folder(), ".");
+  EXPECT_EQ(parse_config("").root().where("x"), "audit.toml: x");
 }
 
 TEST(Config, TablesOutliveTheConfig) {
-  const ConfigTable table = parse(kText).root().table("attack");
+  const ConfigTable table = parse_config(kText).root().table("attack");
   EXPECT_EQ(table.text("norm", ""), "l2");
 }
 

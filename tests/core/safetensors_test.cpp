@@ -57,7 +57,7 @@ std::string file_with(const std::string& json, std::size_t data_size, std::optio
   return file + json + std::string(data_size, 'x');
 }
 
-TensorFile parse(const std::string& file) {
+TensorFile parse_tensors(const std::string& file) {
   return parse_safetensors(as_bytes(file), "w.safetensors");
 }
 
@@ -118,47 +118,47 @@ TEST(Safetensors, EveryTruncationIsSeen) {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_THROW(parse_safetensors(std::span(whole).first(size), "x"), Error) << size;
   }
-  EXPECT_ERROR(parse("1234567"), kInput, "w.safetensors: is truncated: a safetensors file has at least 8 bytes, this one 7");
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "2", "0,8") + "}", 7)), kInput, "array 'a' lies at bytes 0 to 8 of 7");
+  EXPECT_ERROR(parse_tensors("1234567"), kInput, "w.safetensors: is truncated: a safetensors file has at least 8 bytes, this one 7");
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "2", "0,8") + "}", 7)), kInput, "array 'a' lies at bytes 0 to 8 of 7");
 }
 
 TEST(Safetensors, ClaimsAboutSizeAreNotBelieved) {
-  EXPECT_ERROR(parse(file_with("{}", 0, std::uint64_t{1} << 60)), kInput,
+  EXPECT_ERROR(parse_tensors(file_with("{}", 0, std::uint64_t{1} << 60)), kInput,
                "the header claims 1152921504606846976 bytes, but 2 follow");
-  EXPECT_ERROR(parse(file_with("{}", 0, ~std::uint64_t{0})), kInput, "the header claims 18446744073709551615 bytes");
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "1152921504606846976", "0,4611686018427387904") + "}", 8)), kInput,
+  EXPECT_ERROR(parse_tensors(file_with("{}", 0, ~std::uint64_t{0})), kInput, "the header claims 18446744073709551615 bytes");
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "1152921504606846976", "0,4611686018427387904") + "}", 8)), kInput,
                "of 8");
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "1152921504606846976", "0,8") + "}", 8)), kInput,
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "1152921504606846976", "0,8") + "}", 8)), kInput,
                "array 'a': the header claims float32 elements of shape [1152921504606846976]");
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "4294967296,4294967296,4", "0,8") + "}", 8)), kInput,
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "4294967296,4294967296,4", "0,8") + "}", 8)), kInput,
                "more than any file holds");
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "18446744073709551615", "0,8") + "}", 8)), kInput, "above 2^63");
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "18446744073709551615", "0,8") + "}", 8)), kInput, "above 2^63");
 }
 
 TEST(Safetensors, EveryByteBelongsToOneArray) {
   const std::string a = entry("a", "F32", "2", "0,8");
-  EXPECT_NO_THROW(parse(file_with("{" + entry("b", "F32", "1", "8,12") + "," + a + "}", 12)));
-  EXPECT_ERROR(parse(file_with("{" + a + "," + entry("b", "F32", "1", "4,8") + "}", 8)), kInput,
+  EXPECT_NO_THROW(parse_tensors(file_with("{" + entry("b", "F32", "1", "8,12") + "," + a + "}", 12)));
+  EXPECT_ERROR(parse_tensors(file_with("{" + a + "," + entry("b", "F32", "1", "4,8") + "}", 8)), kInput,
                "array 'b' starts at byte 4, inside another that ends at 8");
-  EXPECT_ERROR(parse(file_with("{" + a + "," + entry("b", "F32", "1", "9,13") + "}", 13)), kInput,
+  EXPECT_ERROR(parse_tensors(file_with("{" + a + "," + entry("b", "F32", "1", "9,13") + "}", 13)), kInput,
                "bytes 8 to 9 before array 'b' belong to no array");
-  EXPECT_ERROR(parse(file_with("{" + a + "}", 11)), kInput, "has 3 bytes behind the last array's end");
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "2", "8,0") + "}", 8)), kInput, "lies at bytes 8 to 0 of 8");
-  EXPECT_ERROR(parse(file_with("{}", 1)), kInput, "has 1 bytes behind");
+  EXPECT_ERROR(parse_tensors(file_with("{" + a + "}", 11)), kInput, "has 3 bytes behind the last array's end");
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "2", "8,0") + "}", 8)), kInput, "lies at bytes 8 to 0 of 8");
+  EXPECT_ERROR(parse_tensors(file_with("{}", 1)), kInput, "has 1 bytes behind");
 }
 
 TEST(Safetensors, ShapesMustFitTheirBytes) {
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "1", "0,8") + "}", 8)), kInput,
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "1", "0,8") + "}", 8)), kInput,
                "array 'a' of float32 [1] needs 4 bytes, its data_offsets give 8");
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F64", "2,0", "0,8") + "}", 8)), kInput, "needs 0 bytes");
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F64", "2,0", "0,8") + "}", 8)), kInput, "needs 0 bytes");
 }
 
 TEST(Safetensors, NamesComeOnce) {
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F32", "1", "0,4") + "," + entry("a", "F32", "1", "4,8") + "}", 8)), kInput,
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "1", "0,4") + "," + entry("a", "F32", "1", "4,8") + "}", 8)), kInput,
                "the name 'a' is there twice");
-  EXPECT_ERROR(parse(file_with(R"({"__metadata__":{"k":"1","k":"2"}})", 0)), kInput, "the name 'k' is there twice");
-  EXPECT_ERROR(parse(file_with(R"({"__metadata__":{},"__metadata__":{}})", 0)), kInput, "the name '__metadata__' is there twice");
-  EXPECT_ERROR(parse(file_with(R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4)), kInput,
+  EXPECT_ERROR(parse_tensors(file_with(R"({"__metadata__":{"k":"1","k":"2"}})", 0)), kInput, "the name 'k' is there twice");
+  EXPECT_ERROR(parse_tensors(file_with(R"({"__metadata__":{},"__metadata__":{}})", 0)), kInput, "the name '__metadata__' is there twice");
+  EXPECT_ERROR(parse_tensors(file_with(R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4)), kInput,
                "'dtype' is there twice");
 }
 
@@ -190,19 +190,19 @@ TEST(Safetensors, DamagedHeadersAreRefused) {
                            R"({"__metadata__":{"k":{}}})",
                            R"({"__metadata__":[]})",
                            "{\"caf\xE9\":{}}"}) {
-    EXPECT_ERROR(parse(file_with(json, 4)), kInput, "w.safetensors: the safetensors header is damaged: ");
+    EXPECT_ERROR(parse_tensors(file_with(json, 4)), kInput, "w.safetensors: the safetensors header is damaged: ");
   }
 }
 
 TEST(Safetensors, UnknownTypesAreNamed) {
-  EXPECT_ERROR(parse(file_with("{" + entry("a", "F8_E4M3", "4", "0,4") + "}", 4)), kInput,
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F8_E4M3", "4", "0,4") + "}", 4)), kInput,
                "array 'a' has dtype F8_E4M3, which is not supported");
 }
 
 TEST(Safetensors, DepthAndCountOfNamesCostNoMoreThanReading) {
-  EXPECT_ERROR(parse(file_with(std::string(1'000'000, '{'), 0)), kInput, "damaged");
+  EXPECT_ERROR(parse_tensors(file_with(std::string(1'000'000, '{'), 0)), kInput, "damaged");
   std::string deep = "{\"a\":{\"shape\":";
-  EXPECT_ERROR(parse(file_with(deep + std::string(1'000'000, '['), 0)), kInput, "damaged");
+  EXPECT_ERROR(parse_tensors(file_with(deep + std::string(1'000'000, '['), 0)), kInput, "damaged");
   TensorFile many;
   for (int i = 0; i < 50'000; ++i)
     many.arrays.emplace_back(fmt::format("layer{}.weight", i), RawArray{ElementType::kUint8, {0}, {}});
