@@ -126,9 +126,7 @@ def try_input(base: Path, servers: server.Servers, case: damage.Case) -> str | N
         return f"{case}: said {said}" if wrong else None
 
 
-def try_inputs(
-    base: Path, servers: server.Servers, count: int, seed: int, pool: concurrent.futures.Executor
-) -> list[Tried]:
+def try_inputs(base: Path, servers: server.Servers, count: int, seed: int, pool: concurrent.futures.Executor) -> list[Tried]:
     rows: dict[str, Tried] = {}
     cases = list(damage.cases(base, count, random.Random(seed)))
     for case, loss in zip(cases, pool.map(lambda one: try_input(base, servers, one), cases), strict=True):

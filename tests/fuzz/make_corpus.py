@@ -251,7 +251,8 @@ def make_run_folder():
 
     def folder(manifest=manifest, results=results, samples=samples, kept=kept):
         return b"\0".join(
-            part.encode() for part in (json.dumps(manifest), json.dumps(results), samples, json.dumps([kept, {**kept, "sample": 4}]))
+            part.encode()
+            for part in (json.dumps(manifest), json.dumps(results), samples, json.dumps([kept, {**kept, "sample": 4}]))
         )
 
     grid = {"layout": {"kind": "grid", "channels": 1, "height": 1, "width": 3}}
@@ -261,7 +262,7 @@ def make_run_folder():
     write("run_folder", "bad_rows", folder(results={**results, "rows": 3}))
     write("run_folder", "bad_number", folder(samples=samples.replace(",0.25,3", ",quarter,3")))
     write("run_folder", "bad_far_number", folder(samples=samples.replace(",0.25,3", ",1e999,3")))
-    write("run_folder", "bad_sample", folder(samples=samples.replace("\"m\"", "\"other\"")))
+    write("run_folder", "bad_sample", folder(samples=samples.replace('"m"', '"other"')))
     write("run_folder", "bad_top", folder(kept={**kept, "top_original": [3]}))
     write("run_folder", "bad_negative_top", folder(kept={**kept, "top_perturbed": [-1]}))
     write("run_folder", "bad_empty", b"")
