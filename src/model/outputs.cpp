@@ -160,6 +160,11 @@ std::shared_ptr<const Model> with_logits(std::shared_ptr<const Model> model, Out
   OutputKind kind = model->output_kind() == OutputKind::kAuto ? asked : model->output_kind();
   if (kind == OutputKind::kLogits) return model;
   const at::NoGradGuard no_graph;
+  if (kind == OutputKind::kAuto) {  // one sample mostly tells; all of them would cost a pass of their own
+    const at::Tensor first = model->logits(inputs.slice(0, 0, 1).to(at::TensorOptions(model->device()).dtype(model->dtype())));
+    const bool several = first.dim() == 2 && first.size(0) == 1 && first.size(1) > 1;
+    if (several && guess_output_kind(first, model->name()) == OutputKind::kLogits) return model;
+  }
   const at::Tensor some = inputs.slice(0, 0, kSamplesSeen);
   const at::Tensor given = model->logits(some.to(at::TensorOptions(model->device()).dtype(model->dtype())));
   const bool several = given.dim() == 2 && given.size(1) > 1;

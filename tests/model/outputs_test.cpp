@@ -43,6 +43,36 @@ TEST(Outputs, KindsAreGuessedFromSeveralSamples) {
   EXPECT_ERROR(guess_output_kind(z.select(1, 0).sigmoid(), "m"), kInput, "lies in [0, 1] for each of 9 samples");
 }
 
+// Keeps how many samples it was asked about.
+class CountedModel final : public Model {
+ public:
+  explicit CountedModel(bool squashed) : squashed_(squashed) {}
+  at::Tensor logits(const at::Tensor& inputs) const override {
+    asked_ += inputs.size(0);
+    return squashed_ ? at::softmax(inputs, 1) : inputs;
+  }
+  using Model::logits;
+  OutputKind output_kind() const override { return OutputKind::kAuto; }
+  Capabilities capabilities() const override { return {}; }
+  at::Device device() const override { return at::kCPU; }
+  at::ScalarType dtype() const override { return at::kFloat; }
+  std::string describe() const override { return ""; }
+  std::int64_t asked() const { return asked_; }
+
+ private:
+  bool squashed_;
+  mutable std::int64_t asked_ = 0;
+};
+
+TEST(Outputs, LogitsAreSeenInOneSampleAndProbabilitiesInSeveral) {
+  const at::Tensor x = normal_tensor({20, 3}, 5);
+  const auto logits = std::make_shared<CountedModel>(false), probabilities = std::make_shared<CountedModel>(true);
+  EXPECT_EQ(with_logits(logits, OutputKind::kAuto, x), logits);
+  EXPECT_EQ(logits->asked(), 1);
+  EXPECT_EQ(with_logits(probabilities, OutputKind::kAuto, x)->output_kind(), OutputKind::kProbabilities);
+  EXPECT_EQ(probabilities->asked(), 21);
+}
+
 TEST(Outputs, OneLogitOfANetworkStaysANetwork) {
   const at::Tensor weight = normal_tensor({1, 4}, 3), x = normal_tensor({6, 4}, 4);
   const std::shared_ptr<const Model> plain = linear_model(weight, at::zeros({1}));
