@@ -13,7 +13,7 @@ namespace holdfast {
 namespace {
 
 template <std::size_t kSize>
-RawArray parse_idx(const char (&literal)[kSize]) {
+RawArray read_idx_literal(const char (&literal)[kSize]) {
   return parse_idx(as_bytes(std::string_view(literal, kSize - 1)), "x.idx");
 }
 
@@ -25,7 +25,7 @@ std::vector<Value> values(const RawArray& array) {
 }
 
 TEST(Idx, ReadsBytesInTheFilesShape) {
-  const RawArray array = parse_idx(
+  const RawArray array = read_idx_literal(
       "\0\0\x08\x02\0\0\0\x02\0\0\0\x03"
       "abcdef");
   EXPECT_EQ(array.type, ElementType::kUint8);
@@ -34,32 +34,32 @@ TEST(Idx, ReadsBytesInTheFilesShape) {
 }
 
 TEST(Idx, TurnsBigEndianElementsRound) {
-  EXPECT_EQ(values<std::int16_t>(parse_idx("\0\0\x0b\x01\0\0\0\x02\x01\x02\xff\xfe")), (std::vector<std::int16_t>{258, -2}));
-  EXPECT_EQ(values<std::int32_t>(parse_idx("\0\0\x0c\x01\0\0\0\x01\0\0\x01\0")), (std::vector<std::int32_t>{256}));
-  EXPECT_EQ(values<float>(parse_idx("\0\0\x0d\x01\0\0\0\x01\x3f\xc0\0\0")), (std::vector<float>{1.5F}));
-  EXPECT_EQ(values<double>(parse_idx("\0\0\x0e\x01\0\0\0\x01\xc0\x08\0\0\0\0\0\0")), (std::vector<double>{-3}));
+  EXPECT_EQ(values<std::int16_t>(read_idx_literal("\0\0\x0b\x01\0\0\0\x02\x01\x02\xff\xfe")), (std::vector<std::int16_t>{258, -2}));
+  EXPECT_EQ(values<std::int32_t>(read_idx_literal("\0\0\x0c\x01\0\0\0\x01\0\0\x01\0")), (std::vector<std::int32_t>{256}));
+  EXPECT_EQ(values<float>(read_idx_literal("\0\0\x0d\x01\0\0\0\x01\x3f\xc0\0\0")), (std::vector<float>{1.5F}));
+  EXPECT_EQ(values<double>(read_idx_literal("\0\0\x0e\x01\0\0\0\x01\xc0\x08\0\0\0\0\0\0")), (std::vector<double>{-3}));
 }
 
 TEST(Idx, AnEmptyDimensionIsAnEmptyArray) {
-  EXPECT_EQ(parse_idx("\0\0\x08\x02\0\0\0\0\0\0\0\x03").count(), 0);
+  EXPECT_EQ(read_idx_literal("\0\0\x08\x02\0\0\0\0\0\0\0\x03").count(), 0);
 }
 
 TEST(Idx, RefusesWhatIsNotIdx) {
-  EXPECT_ERROR(parse_idx(""), kInput, "x.idx: not an idx file");
-  EXPECT_ERROR(parse_idx("PK\x08\x01"), kInput, "not an idx file");
-  EXPECT_ERROR(parse_idx("\0\0\x07\x01\0\0\0\0"), kInput, "unknown idx element type 0x07");
-  EXPECT_ERROR(parse_idx("\0\0\x08\0"), kInput, "no dimensions");
-  EXPECT_ERROR(parse_idx("\0\0\x08\x02\0\0\0\x02"), kInput, "ends inside the header of 2 dimensions");
+  EXPECT_ERROR(read_idx_literal(""), kInput, "x.idx: not an idx file");
+  EXPECT_ERROR(read_idx_literal("PK\x08\x01"), kInput, "not an idx file");
+  EXPECT_ERROR(read_idx_literal("\0\0\x07\x01\0\0\0\0"), kInput, "unknown idx element type 0x07");
+  EXPECT_ERROR(read_idx_literal("\0\0\x08\0"), kInput, "no dimensions");
+  EXPECT_ERROR(read_idx_literal("\0\0\x08\x02\0\0\0\x02"), kInput, "ends inside the header of 2 dimensions");
 }
 
 TEST(Idx, TheHeadersSizesAreCheckedAgainstTheFile) {
-  EXPECT_ERROR(parse_idx("\0\0\x08\x01\0\0\0\x03"
+  EXPECT_ERROR(read_idx_literal("\0\0\x08\x01\0\0\0\x03"
                      "ab"),
                kInput, "x.idx");
-  EXPECT_ERROR(parse_idx("\0\0\x08\x01\0\0\0\x01"
+  EXPECT_ERROR(read_idx_literal("\0\0\x08\x01\0\0\0\x01"
                      "ab"),
                kInput, "needs 1 bytes, the file has 2");
-  EXPECT_ERROR(parse_idx("\0\0\x0e\x04\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), kInput, "x.idx");
+  EXPECT_ERROR(read_idx_literal("\0\0\x0e\x04\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), kInput, "x.idx");
 }
 
 TEST(Idx, ReadsMnist) {
