@@ -43,6 +43,11 @@ std::optional<std::string> not_of_top(const Metric& metric) {
                      metric.name());
 }
 
+// Why without the name in front that errors begin with: what is listed has its name beside it.
+std::string without_name(const std::string& why, const std::string& name) {
+  return why.starts_with(name + ": ") ? why.substr(name.size() + 2) : why;
+}
+
 // A measure that may certify a cell, with the explainer it takes.
 struct Candidate {
   std::string call;
@@ -61,16 +66,20 @@ std::optional<std::string> of_a_value(const Cell& cell) {
   return fmt::format("it is for classes, and {} gives a value; smoothed_overlap takes any model", cell.subject.model_name);
 }
 
+bool is_smoothed(const std::string& explainer) {
+  return parse_method_call(explainer).name == "smooth_top";
+}
+
 Choice margins_of(const Cell& cell) {
   if (const auto why = not_of_top(*cell.metric)) return {{}, *why};
   if (const auto why = of_a_value(cell)) return {{}, *why};
   const Schema& schema = *cell.subject.samples.schema;
   const auto ranked = cell.explainer->ranked_gradient(schema);
-  if (!ranked)
-    return {
-        {},
-        fmt::format("it bounds the gradient that saliency shows, not {}; smooth_top(k={},of={}) has a certificate by smoothing",
-                    cell.explainer->name(), *cell.metric->top_count(), cell.explainer->name())};
+  if (!ranked) {
+    const std::string name = cell.explainer->name(), why = "it bounds the gradient that saliency shows, not " + name;
+    if (is_smoothed(name)) return {{}, why};
+    return {{}, fmt::format("{}; smooth_top(k={},of={}) has a certificate by smoothing", why, *cell.metric->top_count(), name)};
+  }
   if (ranked->quantity == ExplainedQuantity::kLogit)
     return {{},
             "it bounds the gradient of the probability, and this is a logit's; exact takes it, or explain target=probability"};
@@ -89,7 +98,7 @@ Choice smoothing_of(const Cell& cell) {
     return {{}, "it bounds a ball around the sample, and switched categories leave it; certified_overlap tries the switches"};
   const std::int64_t k = *cell.metric->top_count();
   const std::string name = cell.explainer->name();
-  if (parse_method_call(name).name != "smooth_top")
+  if (!is_smoothed(name))
     return {
         {},
         fmt::format("it certifies smooth_top, which is another explanation: explain smooth_top(k={},sigma=0.1,of={})", k, name)};
@@ -123,7 +132,7 @@ void add_measured(const Cell& cell, const char* name, const Choice& choice, cons
     measured = measure_all(*measure, task, tiles);
   });
   if (why) {
-    all.others.push_back({name, *why});
+    all.others.push_back({name, without_name(*why, measure->name())});
   } else {
     all.proven.push_back({measure->name(), std::move(measured.values), std::move(measured.parts)});
   }
@@ -138,7 +147,7 @@ void add_exact(const Cell& cell, const TileOptions& tiles, const at::Tensor& sta
   searched.attack = attacks().make("exact");
   const AttackTask task = searched.task(start);
   if (const auto why = refusal([&] { check_cell(*searched.attack, task); })) {
-    all.others.push_back({"exact", *why});
+    all.others.push_back({"exact", without_name(*why, "exact")});
     return;
   }
   const CellResult result = run_cell(*searched.attack, task, tiles, progress);

@@ -186,6 +186,35 @@ TEST(Start, TheLastIterateIsNoStart) {
   EXPECT_TRUE(at::equal(started.perturbed, test.run("er(steps=5)").perturbed));
 }
 
+std::int64_t all_evaluations(const AttackResult& result) {
+  std::int64_t sum = 0;
+  for (const SampleOutcome& sample : result.samples) sum += sample.evaluations;
+  return sum;
+}
+
+// A third, and four times: no component rounds its share up stage after stage.
+TEST(Gauntlet, EffortIsProportionalToTheWork) {
+  for (const char* metric : {"top_k(k=4)", "kendall"}) {
+    AttackCase test = table_case();
+    test.keep(0, 10);
+    test.explainer = "input_x_gradient";
+    test.metric = metric;
+    const auto standard = static_cast<double>(all_evaluations(test.run("gauntlet")));
+    const double light = static_cast<double>(all_evaluations(test.run("gauntlet(effort=light)"))) / standard;
+    EXPECT_GT(light, 0.28) << metric;
+    EXPECT_LT(light, 0.45) << metric;
+  }
+}
+
+// The last stage is for samples for which the third one found something. With a metric of many values that is never all or none.
+TEST(Gauntlet, SamplesThatAreDoneLeaveEarly) {
+  AttackCase test = table_case();
+  test.explainer = "input_x_gradient";
+  std::set<std::int64_t> spent;
+  for (const SampleOutcome& sample : test.run("gauntlet(effort=light)").samples) spent.insert(sample.evaluations / 100);
+  EXPECT_GE(spent.size(), 2U);
+}
+
 TEST(Gauntlet, MoreEffortDoesNotFindLess) {
   AttackCase test = table_case();
   EXPECT_LE(mean_value(test.run("gauntlet")), mean_value(test.run("gauntlet(effort=light)")) + 0.005);

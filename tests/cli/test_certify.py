@@ -57,7 +57,9 @@ def test_linf_balls_and_smoothing(holdfast, subject):
     found = certify(holdfast, subject, *TOP_2, *smooth, "--epsilon", "0.02")
     (smoothed,) = found["certificates"]
     assert smoothed["name"].startswith("smoothed_overlap(k=2") and set(smoothed["parts"]) >= {"abstained", "prediction", "both"}
-    assert {other["name"] for other in found["inapplicable"]} == {"certified_overlap", "exact"}
+    why = {other["name"]: other["why"] for other in found["inapplicable"]}
+    assert set(why) == {"certified_overlap", "exact"}
+    assert not any(reason.startswith(name) for name, reason in why.items()) and "of=smooth_top" not in why["certified_overlap"]
     far = certify(holdfast, subject, *TOP_2, *smooth, "--epsilon", "1")
     assert far["best"] is None and any("needs at least" in other["why"] for other in far["inapplicable"])
 

@@ -15,11 +15,12 @@ class Contrast final : public Component {
   void run(AttackState& state) override { return state.small ? walk_often(state) : walk_far(state); }
 
  private:
-  static constexpr std::int64_t kRounds = 5, kWalks = 20, kSteps = 40, kLongRounds = 3, kLongSteps = 120, kNumber = 300;
+  static constexpr std::int64_t kWalks = 60, kSteps = 40, kLongRounds = 5, kLongSteps = 120, kNumber = 300;
 
   static void walk_often(AttackState& state) {
-    for (std::int64_t i = 0; i < state.scaled(kRounds); ++i) {
-      const Ledger::Owners owners = state.rows(kWalks);
+    const AttackState::Rounds rounds = state.scaled_rounds(kWalks, 1);
+    for (std::int64_t i = 0; i < rounds.count; ++i) {
+      const Ledger::Owners owners = state.rows(rounds.walks);
       if (owners.empty()) return;
       const at::Tensor u = state.uniform(owners, "gauntlet.contrast", kNumber + i);
       const auto descent = contrast_descent(state, state.aim, owners, 0.1 + u * u);

@@ -35,8 +35,9 @@ class Gaps final : public Component {
   void run(AttackState& state) override {
     const double n = static_cast<double>(state.features), k = static_cast<double>(state.k);
     const at::Tensor gaps = state.top * n - k;  // n - k on the top, -k elsewhere
-    for (std::int64_t i = 0; i < state.scaled(kRounds); ++i) {
-      const Ledger::Owners owners = state.rows(kWalks);
+    const AttackState::Rounds rounds = state.scaled_rounds(kWalks, 2);
+    for (std::int64_t i = 0; i < rounds.count; ++i) {
+      const Ledger::Owners owners = state.rows(rounds.walks);
       if (owners.empty()) return;
       const at::Tensor u = state.uniform(owners, "gauntlet.gaps", i);
       WeightedGaps descent(state.task.map_schema().layout, AttackState::rows_of(gaps, owners) * (2 * u * u));
@@ -47,7 +48,7 @@ class Gaps final : public Component {
   }
 
  private:
-  static constexpr std::int64_t kRounds = 6, kWalks = 20, kSteps = 40;
+  static constexpr std::int64_t kWalks = 140, kSteps = 40;
 };
 
 }  // namespace

@@ -35,6 +35,8 @@ constexpr double kShares[] = {0.4, 0.3, 0.2, 0.1};
 constexpr double kTaken[] = {0.48, 0.36, 0.14, 0.02};
 // Evaluations of a small and of a large sample at standard effort with an explainer of one pass, as measured.
 constexpr double kSmallWork = 42000, kLargeWork = 3200;
+// Walks of one sample that are taken side by side. More rounds see more of what was found before.
+constexpr std::int64_t kSideBySide = 20;
 // In logits: the surrogate's margin below which the label's gradient joins, also for walks from the best point; the margin that
 // a flipped iterate is brought back to.
 constexpr double kHinge = 0.3, kSmallHinge = 0.1, kRepair = 0.01;
@@ -165,6 +167,11 @@ AttackState::Walks AttackState::scaled_walks(std::int64_t walks, std::int64_t st
   const double all_steps = effort_ * share_ * static_cast<double>(walks * steps);
   const std::int64_t count = scaled(walks);
   return {count, std::max<std::int64_t>(1, std::llround(all_steps / static_cast<double>(count)))};
+}
+
+AttackState::Rounds AttackState::scaled_rounds(std::int64_t walks, std::int64_t least) const {
+  const std::int64_t all = scaled(walks), count = std::max(std::min(least, all), (all + kSideBySide - 1) / kSideBySide);
+  return {count, (all + count - 1) / count};
 }
 
 std::int64_t AttackState::searched_points() const {

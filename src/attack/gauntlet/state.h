@@ -63,6 +63,11 @@ class AttackState {
     std::int64_t count, steps;
   };
   Walks scaled_walks(std::int64_t walks, std::int64_t steps) const;
+  // The same for many walks of a sample, which are taken side by side: at least `least` rounds of so many walks.
+  struct Rounds {
+    std::int64_t count, walks;
+  };
+  Rounds scaled_rounds(std::int64_t walks, std::int64_t least) const;
   // Points that searches judge where walks are blind: together they cost what walks do.
   std::int64_t searched_points() const;
   // Rows of a tensor [B, ...].
