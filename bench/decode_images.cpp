@@ -85,7 +85,7 @@ int main(int count, char** arguments) {
     return holdfast::kExitBadInput;
   }
   try {
-    holdfast::run(std::atoi(arguments[1]), arguments[2], count > 3 ? arguments[3] : "");
+    holdfast::bench::run(std::atoi(arguments[1]), arguments[2], count > 3 ? arguments[3] : "");
     return holdfast::kExitDone;
   } catch (const holdfast::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());

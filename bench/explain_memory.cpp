@@ -79,6 +79,6 @@ int main(int argc, char** argv) {
     fmt::print("usage: explain_memory attribute|pullback [steps] [bound in MiB]\n");
     return 2;
   }
-  return holdfast::run(what, argc > 2 ? std::atoi(argv[2]) : 1000,
-                       argc > 3 ? std::int64_t{std::atoi(argv[3])} << 20 : holdfast::kExplainMemory);
+  return holdfast::bench::run(what, argc > 2 ? std::atoi(argv[2]) : 1000,
+                              argc > 3 ? std::int64_t{std::atoi(argv[3])} << 20 : holdfast::kExplainMemory);
 }

@@ -221,5 +221,5 @@ int run() {
 }  // namespace holdfast::bench
 
 int main() {
-  return holdfast::run();
+  return holdfast::bench::run();
 }

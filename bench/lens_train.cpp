@@ -141,5 +141,5 @@ int run() {
 
 int main() {
   const holdfast::TileThread one_thread;
-  return holdfast::run();
+  return holdfast::bench::run();
 }

@@ -143,5 +143,5 @@ int run() {
 }  // namespace holdfast::bench
 
 int main() {
-  return holdfast::run();
+  return holdfast::bench::run();
 }

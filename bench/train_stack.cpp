@@ -76,5 +76,5 @@ int run() {
 }  // namespace holdfast::bench
 
 int main() {
-  return holdfast::run();
+  return holdfast::bench::run();
 }

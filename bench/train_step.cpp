@@ -129,5 +129,5 @@ bool run_all() {
 
 int main() {
   const holdfast::TileThread one_thread;
-  return holdfast::run_all() ? 0 : 1;
+  return holdfast::bench::run_all() ? 0 : 1;
 }

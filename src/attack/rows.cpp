@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <vector>
 
 namespace holdfast::attack::rows {
@@ -218,10 +219,25 @@ void step(Norm norm, Shape shape, const Number* points, const Number* gradient, 
   }
 }
 
+template <class Number>
+void mix(Shape shape, double keep, const Number* before, const Number* gradient, Number* next) {
+  const auto kept = static_cast<Number>(keep);
+  for (std::int64_t row = 0; row < shape.count; ++row, gradient += shape.n, next += shape.n) {
+    const double size = size_of(Norm::kL1, shape.n, Vector<Number>{gradient});
+    const Number factor = static_cast<Number>(1 / std::max(size, static_cast<double>(std::numeric_limits<float>::min())));
+    for (std::int64_t i = 0; i < shape.n; ++i) next[i] = gradient[i] * factor;
+    if (before == nullptr) continue;
+    for (std::int64_t i = 0; i < shape.n; ++i) next[i] += kept * before[i];
+    before += shape.n;
+  }
+}
+
 template double distance(Norm, std::int64_t, const float*, const float*);
 template double distance(Norm, std::int64_t, const double*, const double*);
 template void project(const ThreatModel&, Shape, const float*, float*, char*);
 template void project(const ThreatModel&, Shape, const double*, double*, char*);
+template void mix(Shape, double, const float*, const float*, float*);
+template void mix(Shape, double, const double*, const double*, double*);
 template void step(Norm, Shape, const float*, const float*, double, float*, char*, char*);
 template void step(Norm, Shape, const double*, const double*, double, double*, char*, char*);
 

@@ -38,6 +38,10 @@ template <class Number>
 void step(Norm norm, Shape shape, const Number* points, const Number* gradient, double step, Number* next, char* broken = nullptr,
           char* without_gradient = nullptr);
 
+// next <- keep * before + gradient / ||gradient||_1, row by row; `before` may be null.
+template <class Number>
+void mix(Shape shape, double keep, const Number* before, const Number* gradient, Number* next);
+
 }  // namespace rows
 
 rows::Shape rows_of(const at::Tensor& batch);

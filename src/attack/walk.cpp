@@ -12,7 +12,9 @@
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
+#include "holdfast/model/linear_chain.h"
 #include "replay_queue.h"
+#include "rows.h"
 
 namespace holdfast::attack {
 namespace {
@@ -268,10 +270,17 @@ class Walk {
     const at::Tensor odds = own - others.logsumexp(1);
     return at::minimum(margin, at::minimum(odds - kept.low, kept.high - odds));
   }
-  // Gradient of the margin by the inputs, for some rows.
-  at::Tensor margin_gradient(const at::Tensor& rows, const Kept& kept, const Rule& rule) const {
+  // Gradient of the margin by the inputs, for some rows; `there` are their logits, where they are known.
+  at::Tensor margin_gradient(const at::Tensor& rows, const at::Tensor& there, const Kept& kept, const Rule& rule) const {
     const at::AutoGradMode with_graph(true);
-    const at::Tensor inputs = rows_at(walkers_.points, rows).detach().requires_grad_();
+    const at::Tensor points = rows_at(walkers_.points, rows).detach();
+    if (const Network* network = task_.model.network(); network != nullptr && there.defined() && there.is_cpu()) {
+      const at::Tensor logits = there.detach().requires_grad_();
+      const at::Tensor cotangent = torch::autograd::grad({margins(logits, kept.of(rows)).sum()}, {logits})[0];
+      const at::Tensor gradient = chain_input_gradient(*network, rule, points, cotangent.contiguous());
+      if (gradient.defined()) return gradient;
+    }
+    const at::Tensor inputs = points.requires_grad_();
     const at::Tensor logits = rule.softplus_beta.empty() ? task_.model.logits(inputs) : task_.model.logits(inputs, rule);
     return torch::autograd::grad({margins(logits, kept.of(rows)).sum()}, {inputs})[0];
   }
@@ -293,7 +302,7 @@ class Walk {
     if (rows.numel() == 0) return gradient;
     charge_rows(owners_of(rows), 1);
     at::Tensor direction = scaled_to_one(gradient);
-    return direction.index_add_(0, rows, scaled_to_one(margin_gradient(rows, kept, at.rule)), /*alpha=*/-1);
+    return direction.index_add_(0, rows, scaled_to_one(margin_gradient(rows, rows_at(here_->at().logits, rows), kept, at.rule)), /*alpha=*/-1);
   }
 
   // One Newton step to a margin of `repair`, by the shortest way in the threat's norm, for the rows that are below.
@@ -302,7 +311,9 @@ class Walk {
     const at::Tensor margin = margins(logits, kept), wanted = (kRepairShare * kept.room).clamp_max(rules_.repair);
     const at::Tensor rows = (margin < wanted).nonzero().squeeze(1);
     if (rows.numel() == 0) return;
-    const at::Tensor gradient = task_.threat.hold_frozen(margin_gradient(rows, kept, {}));
+    // Points that were made valid are judged elsewhere than where they walk.
+    const at::Tensor there = task_.threat.valid ? at::Tensor() : rows_at(logits, rows);
+    const at::Tensor gradient = task_.threat.hold_frozen(margin_gradient(rows, there, kept, {}));
     const at::Tensor missing = 1.001 * rows_at(wanted - margin, rows);
     const bool corners = task_.threat.norm == Norm::kLinf;
     const at::Tensor size = corners ? gradient.flatten(1).abs().sum(1) : gradient.flatten(1).square().sum(1);
@@ -367,8 +378,21 @@ class Walk {
   }
 
   at::Tensor with_momentum(const at::Tensor& gradient) const {
+    if (gradient.is_cpu() && (gradient.scalar_type() == at::kFloat || gradient.scalar_type() == at::kDouble))
+      return mixed_rows(gradient.contiguous());
     const at::Tensor fresh = scaled_to_one(gradient);
     return velocity_.defined() ? rules_.momentum * velocity_ + fresh : fresh;
+  }
+
+  // The same in one pass.
+  at::Tensor mixed_rows(const at::Tensor& gradient) const {
+    const at::Tensor before = velocity_.defined() ? velocity_.contiguous() : at::Tensor();
+    at::Tensor next = at::empty_like(gradient);
+    AT_DISPATCH_FLOATING_TYPES(gradient.scalar_type(), "with_momentum", [&] {
+      rows::mix<scalar_t>(rows_of(gradient), rules_.momentum, before.defined() ? before.const_data_ptr<scalar_t>() : nullptr,
+                          gradient.const_data_ptr<scalar_t>(), next.mutable_data_ptr<scalar_t>());
+    });
+    return next;
   }
 
   const AttackTask& task_;

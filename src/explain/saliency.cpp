@@ -4,6 +4,7 @@
 // apart (logit_cotangent.h), so its ranking survives. On tables with one-hot groups the gradient is projected to the
 // directions that valid rows have; project=none gives the papers' maps.
 
+#include "chain_gradient.h"
 #include "finish.h"
 #include "graph.h"
 #include "holdfast/core/error.h"
@@ -41,6 +42,7 @@ class Saliency final : public Explainer {
   }
 
   Explanation attribute(const ExplainTask& task) const override {
+    if (std::optional<Explanation> there = explain_chain(task, map_of(task))) return *std::move(there);
     const at::AutoGradMode with_graph(true);
     const Traced traced = trace(task, task.samples.inputs.detach().requires_grad_(), /*create_graph=*/false);
     return {.maps = traced.maps.detach(),
@@ -51,6 +53,7 @@ class Saliency final : public Explainer {
 
   std::unique_ptr<Linearization> linearize(const ExplainTask& task) const override {
     if (!task.model.capabilities().double_backward) usage_error("{}: the model cannot be differentiated twice", name());
+    if (std::unique_ptr<Linearization> here = linearize_chain(task, map_of(task))) return here;
     const at::AutoGradMode with_graph(true);
     at::Tensor inputs = task.samples.inputs.detach().requires_grad_();
     Traced traced = trace(task, inputs, /*create_graph=*/true);
@@ -71,6 +74,10 @@ class Saliency final : public Explainer {
   struct Traced {
     at::Tensor maps, log_scale, logits, gauge_share;
   };
+
+  GradientMap map_of(const ExplainTask& task) const {
+    return {.quantity = quantity_, .magnitudes = !signed_ && !task.keep_signs, .project = projection_.applies(task)};
+  }
 
   Traced trace(const ExplainTask& task, const at::Tensor& inputs, bool create_graph) const {
     const at::Tensor logits = task_logits(task, inputs, create_graph);

@@ -130,7 +130,7 @@ TEST_P(AttackConformance, ReportsTheValueOfWhatItReturns) {
   }
   EXPECT_LT(sum, 14) << "the case should be breakable";
   EXPECT_GE(result.original.maps.min().item<float>(), 0) << "the explainer's own maps, magnitudes here";
-  EXPECT_TRUE(at::allclose(result.moved.logits, test.model->logits(result.perturbed)));
+  EXPECT_TRUE(at::allclose(result.moved.logits, test.model->logits(result.perturbed), /*rtol=*/1e-5, /*atol=*/1e-6));
 }
 
 TEST_P(AttackConformance, IsDeterministicAndKeyedByTheSamplesNames) {

@@ -7,6 +7,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/diverse.h"
 #include "holdfast/metric/neighborhood.h"
+#include "slopes.h"
 #include "window_maximum.h"
 
 namespace holdfast::attack::gauntlet {
@@ -30,6 +31,17 @@ class ContrastDescent final : public FeatureDescent {
     const at::Tensor a = weights_.defined() ? values * weights_ : values;
     const at::Tensor slope = logarithm_slope(inside(a)) - logarithm_slope(outside(a));
     return weights_.defined() ? slope * weights_ : slope;
+  }
+
+  bool has_rows() const override {
+    const bool plain = aim_.at == Aim::At::kTop && !aim_.diversity && top_.scalar_type() == at::kFloat;
+    return plain && top_.is_contiguous() && near_.is_contiguous() && (!weights_.defined() || weights_.is_contiguous());
+  }
+  void slope_of_row(std::int64_t row, std::span<const float> values, float* slope) override {
+    const std::int64_t begin = row * top_.size(1);
+    const float* weights = weights_.defined() ? weights_.const_data_ptr<float>() + begin : nullptr;
+    slopes::contrast(values, k_, top_.const_data_ptr<float>() + begin, near_.const_data_ptr<float>() + begin, weights, scratch_,
+                     slope);
   }
 
   std::vector<at::Tensor*> state() override { return {&top_, &near_, &weights_}; }
@@ -82,6 +94,7 @@ class ContrastDescent final : public FeatureDescent {
   const std::int64_t k_;
   const WindowMaximum maximum_;
   at::Tensor top_, near_, weights_;
+  std::vector<float> scratch_;
 };
 
 }  // namespace

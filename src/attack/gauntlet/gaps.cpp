@@ -7,6 +7,7 @@
 #include "component.h"
 #include "feature_descent.h"
 #include "holdfast/core/torch.h"
+#include "slopes.h"
 
 namespace holdfast::attack::gauntlet {
 namespace {
@@ -20,6 +21,10 @@ class WeightedGaps final : public FeatureDescent {
     const at::Tensor norm = a.norm(2, 1, /*keepdim=*/true).clamp_min(std::numeric_limits<float>::min());
     const at::Tensor value = (weights_ * a).sum(1, /*keepdim=*/true) / norm;
     return weights_ - a * (value / norm);
+  }
+  bool has_rows() const override { return weights_.scalar_type() == at::kFloat && weights_.is_contiguous(); }
+  void slope_of_row(std::int64_t row, std::span<const float> values, float* slope) override {
+    slopes::gaps(values, weights_.const_data_ptr<float>() + row * weights_.size(1), slope);
   }
   std::vector<at::Tensor*> state() override { return {&weights_}; }
 

@@ -13,6 +13,7 @@
 #include "component.h"
 #include "feature_descent.h"
 #include "holdfast/core/torch.h"
+#include "slopes.h"
 #include "window_maximum.h"
 
 namespace holdfast::attack::gauntlet {
@@ -46,10 +47,19 @@ class SoftThreshold final : public FeatureDescent {
     const at::Tensor slopes = weights * q * (1 - q);
     return slopes / (slopes.sum(1, /*keepdim=*/true).clamp_min(std::numeric_limits<float>::min()) * v);
   }
+  bool has_rows() const override {
+    return !maximum_.looks() && inside_.scalar_type() == at::kFloat && inside_.is_contiguous() && outside_.is_contiguous();
+  }
+  void slope_of_row(std::int64_t row, std::span<const float> values, float* slope) override {
+    const std::int64_t begin = row * inside_.size(1);
+    slopes::threshold(values, k_, temperature_, inside_.const_data_ptr<float>() + begin, outside_.const_data_ptr<float>() + begin,
+                      scratch_, slope);
+  }
   std::vector<at::Tensor*> state() override { return {&inside_, &outside_}; }
 
   const WindowMaximum maximum_;
   at::Tensor inside_, outside_;
+  std::vector<float> scratch_;
   std::int64_t k_;
   double temperature_;
 };

@@ -18,9 +18,10 @@ class WindowMaximum {
   // Takes features [rows, features] and gives values and positions of the same shape.
   std::pair<at::Tensor, at::Tensor> operator()(const at::Tensor& features) const;
 
- private:
   // Whether windows are looked at at all: not where their table would be too large.
   bool looks() const;
+
+ private:
   bool is_grid() const;
 
   const Schema& schema_;

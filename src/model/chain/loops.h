@@ -1,0 +1,45 @@
+// The passes of a chain of linear layers over one block of rows, in lanes: a number of the vector registers belongs to one row,
+// so that sums over features and units need no order of lanes. Two versions, for AVX2 and for AVX-512, that round alike: every
+// product is added by one fused operation, in the order of the features.
+#pragma once
+
+#include <cstdint>
+
+namespace holdfast::model::chain {
+
+enum class Bend : std::int64_t { kNone, kLeaky, kSoftplus };
+
+// z = weight a + bias, then the activation.
+struct Layer {
+  const float* weight = nullptr;  // [outs, ins]
+  const float* bias = nullptr;    // [outs], or none
+  std::int64_t ins = 0, outs = 0;
+  Bend bend = Bend::kNone;  // none: the last layer
+  float slope = 0;          // of negative values; softplus has it too: slope x + (1 - slope) softplus(x)
+  float beta = 0;           // of softplus
+};
+
+// One chain, and where its passes may write. Buffers hold `rows` numbers for each unit.
+struct Chain {
+  const Layer* layers = nullptr;
+  std::int64_t count = 0;
+  const float *scale = nullptr, *shift = nullptr;  // of the inputs, or none
+  bool bends = false;       // whether any activation is a softplus
+  std::int64_t hidden = 0;  // units of all hidden layers
+  float *one = nullptr, *other = nullptr;  // each as wide as the widest layer or the inputs
+  float* curved = nullptr;                 // as wide as all hidden layers: from push to pull_again
+};
+
+struct Loops {
+  std::int64_t rows;  // of a block
+  void (*forward)(const Chain& chain, const float* points, std::int64_t rows, bool twice, float* kept, float* logits);
+  void (*pull)(const Chain& chain, const float* cotangent, std::int64_t rows, bool twice, float* kept, float* gradient);
+  void (*push)(const Chain& chain, const float* direction, std::int64_t rows, const float* kept, float* change);
+  void (*pull_again)(const Chain& chain, const float* cotangent, std::int64_t rows, const float* kept, float* gradient);
+};
+
+// Null where the program was compiled for another kind of processor. Whether this one has the instructions is not looked at.
+const Loops* avx2_loops();
+const Loops* avx512_loops();
+
+}  // namespace holdfast::model::chain
