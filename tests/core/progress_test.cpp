@@ -135,6 +135,17 @@ TEST(TimeLeft, LearnsWhatAKindTakesOnTheWay) {
   EXPECT_GT(largest_error(pieces, 0.5), 0.3);
 }
 
+TEST(TimeLeft, ASearchThatEndsAtOnceSaysNothingAboutOthers) {
+  TimeLeft time({{"er", 100}, {"random", 100}, {"gauntlet, proven at once", 10000}, {"gauntlet", 10000}});
+  double now = 0;
+  for (std::size_t piece = 0; piece < 3; ++piece) {
+    time.begin(piece, now);
+    now += piece < 2 ? 1 : 0.5;
+    time.finish(piece, now);
+  }
+  EXPECT_NEAR(time.seconds(now).value(), 100, 1);
+}
+
 TEST(TimeLeft, PiecesSideBySideTakeAsMuchLess) {
   TimeLeft time(std::vector<WorkPiece>(8));
   for (int round = 0; round < 2; ++round) {
