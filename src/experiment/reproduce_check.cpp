@@ -92,7 +92,7 @@ void compare_row(const std::string& where, const Json& kept, const Json& again, 
 KeptCheck check_kept(const std::string& path, ReproduceOptions options, std::uint64_t draw) {
   const std::string file = with_json(path);
   const Json kept = read_json(file);
-  if (!kept.is_object() || kept.value("kind", "") != "experiment")
+  if (!kept.is_object() || kept.value("kind", "") != "experiment" || !kept.contains("tables"))
     input_error("{}: not the kept results of an experiment; give a file that --results wrote", file);
   const Json manifest = read_json(manifest_of(file));
 

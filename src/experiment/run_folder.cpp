@@ -254,9 +254,9 @@ bool run_is_complete(const std::string& folder) {
   const Json digests = manifest.value("digests", Json::object());
   for (const auto& [name, digest] : digests.items()) {
     const std::string path = folder + "/" + name;
-    if (!file_exists(path)) input_error("{} is missing since the run ended; give --restart to run again", path);
+    if (!file_exists(path)) input_error("{} is missing since the run ended; make the run again with --restart", path);
     if (digest_of(folder, name) != digest.get<std::string>())
-      input_error("{} was changed after the run ended; give --restart to run again", path);
+      input_error("{} was changed after the run ended; make the run again with --restart", path);
   }
   return true;
 }

@@ -46,7 +46,7 @@ def test_kept_verdicts_follow_from_their_parts(paper):
 def test_without_any_dataset_there_is_the_way_to_one(holdfast, tmp_path):
     holdfast.fails(
         *("reproduce", "r2et/bounds", "--out", "run"),
-        saying=["r2et/bounds: nothing was measured", "compas is left out", "holdfast data fetch NAME"],
+        saying=["r2et/bounds: nothing was measured", "the files of compas", "holdfast data fetch compas"],
         env={"HOLDFAST_DATA": str(tmp_path / "none")},
     )
 

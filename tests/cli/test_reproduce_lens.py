@@ -25,7 +25,7 @@ def test_the_survey_waits_for_people(holdfast, tmp_path):
     holdfast("reproduce", "lens/table1", "--out", "run")
     found = results(tmp_path / "run")
     assert [(verdict["claim"], verdict["verdict"]) for verdict in found["verdicts"]] == [("L9", "not decided")]
-    assert "run lens/table1(answers=FILE)" in found["notes"][0]
+    assert "lens/table1(answers=FILE)" in found["notes"][0]
     holdfast.fails("reproduce", "lens/table1(answers=nowhere.json)", "--out", "other", saying="nowhere.json")
 
     # The note's example is a file that is read: one answer sides with LENS, on the other pair both measures agree.
