@@ -28,13 +28,13 @@ def test_the_survey_waits_for_people(holdfast, tmp_path):
     assert "lens/table1(answers=FILE)" in found["notes"][0]
     holdfast.fails("reproduce", "lens/table1(answers=nowhere.json)", "--out", "other", saying="nowhere.json")
 
-    # The note's example is a file that is read: one answer sides with LENS, on the other pair both measures agree.
-    example = re.search(r"\[\{.*?\}\]", found["notes"][0]).group()
+    # The described example is a file that is read: one answer sides with LENS, on the other pair both measures agree.
+    example = re.search(r"\[\{.*?\}\]", holdfast("describe", "lens/table1").stdout).group()
+    assert re.search(r"\{.*?\}", found["notes"][0]).group() in example
     (tmp_path / "answers.json").write_text(example)
     text = holdfast("reproduce", "lens/table1(answers=answers.json)", "--out", "asked").stdout
     shares = [row["values"][0]["value"] for row in results(tmp_path / "asked")["tables"][0]["rows"]]
     assert shares == [1, 0] and "L9" in text and "(quick: means little)" in text
-    assert example in holdfast("describe", "lens/table1").stdout
 
 
 @needs("flowers17")
