@@ -66,7 +66,8 @@ bool check(ReproduceCommand& flags, Communicator* ranks) {
   for (const KeptCheck::Difference& one : found.differing) {
     std::printf("%s: kept %.6g, now %.6g, allowed difference %.2g\n", one.where.c_str(), one.kept, one.again, one.allowed);
   }
-  const char* rule = found.same_machine ? "to 1e-6, on the same kind of machine" : "within its interval's width or .05, on another kind of machine";
+  const char* rule = found.same_machine ? "to 1e-6, on the same kind of machine"
+                                        : "within its interval's width or .05, on another kind of machine";
   std::printf("%s, %s: %lld of %lld numbers agree (%s)%s\n", found.experiment.c_str(), found.dataset.c_str(),
               static_cast<long long>(found.numbers - static_cast<std::int64_t>(found.differing.size())),
               static_cast<long long>(found.numbers), rule, found.missing.empty() ? "" : "; rows are missing");
