@@ -26,12 +26,37 @@ def prepare(folder: Path) -> None:
     (folder / "train.toml").write_text(
         '[dataset]\nname = "synthetic(samples=200)"\n[model]\narchitecture = "mlp(hidden=8)"\n[train]\nepochs = 3\n'
     )
+    (folder / "table.toml").write_text(TABLE)
     made = run([*COMMANDS["audit"][:-1], "finished"], folder)
     assert made.returncode in (0, 1), made.stderr
     trained = run(TRAINED, folder)
     assert trained.returncode == 0, trained.stderr
 
 
+# A table of one's own, on samples that every machine has.
+TABLE = """
+name = "mine/synthetic"
+paper = "r2et"
+summary = "P@2 of two methods"
+methods = ["Vanilla", "SP"]
+[[setting]]
+like = "table"
+name = "synthetic"
+dataset = "synthetic"
+data = "synthetic(samples=200)"
+epochs = 2
+members = 2
+samples = 8
+k = 2
+[[table]]
+name = "P@2"
+keys = ["dataset: {name}", "method: {method}"]
+column = [
+  {name = "P@2, er", metric = "top_k(k={k})", attack = "er", select = "last"},
+  {name = "thickness", measure = "thickness(k={k},epsilon={epsilon},endpoints=4,points=4)"},
+  {name = "AUC", of = "AUC"},
+]
+"""
 SUBJECT = ["--model", "mlp:model.safetensors", "--inputs", "inputs.npy"]
 THREAT = ["--attack", "er(steps=4)", "--epsilon", "0.3", "--metric", "top_k(k=2)", "--threads", "1", "--tile", "4"]
 TRAINED = ["train", "train.toml", "--threads", "1", "--out", "trained"]
@@ -40,7 +65,7 @@ COMMANDS = {
     "attack": ["attack", *SUBJECT, *THREAT, "--out", "out"],
     "explain": ["explain", *SUBJECT, "--out", "out/maps.npy"],
     "train": [*TRAINED[:-1], "out"],
-    "reproduce": ["reproduce", "r2et/bounds", "--scale", "quick", "--threads", "1", "--out", "out"],
+    "reproduce": ["reproduce", "table.toml", "--scale", "quick", "--threads", "1", "--out", "out"],
     "report": ["report", "finished", "--out", "out/report.html"],
 }
 
