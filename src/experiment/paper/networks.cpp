@@ -68,10 +68,24 @@ std::vector<Candidate> candidates_of(const std::vector<Method>& methods, const S
   return all;
 }
 
-// The training of a network that may count: the epoch with the best AUC is kept.
+// Whether the weights of the objective's terms change while it trains, as a ramp's do.
+bool changes_on_the_way(const TrainOptions& options) {
+  const auto objective = objectives().make(recipes().make(options.recipe)->objective);
+  const auto weights_at = [&](double progress) {
+    std::vector<double> weights;
+    for (const Term& term : objective->terms(progress)) weights.push_back(term.weight);
+    return weights;
+  };
+  return weights_at(0) != weights_at(1);
+}
+
+// The training of a network that may count: the epoch with the best AUC is kept, unless the setting keeps the last one.
 TrainOptions best_training(const Setting& setting, const Method& method, const std::string& weights, std::uint64_t seed) {
   TrainOptions options = training(setting, method, weights, setting.epochs, seed);
-  options.early_stopping = {.metric = "auc"};
+  if (setting.kept_epoch == "last") return options;
+  if (setting.kept_epoch != "best")
+    usage_error("setting '{}': kept_epoch = \"{}\" must be best or last", setting.name, setting.kept_epoch);
+  options.early_stopping = {.metric = "auc", .patience = changes_on_the_way(options) ? 0 : setting.patience};
   return options;
 }
 

@@ -36,6 +36,8 @@ const std::vector<std::pair<std::string, Field>>& fields() {
                                                               {"members", &Setting::members},
                                                               {"members_are", &Setting::members_are},
                                                               {"weights", &Setting::weights},
+                                                              {"kept_epoch", &Setting::kept_epoch},
+                                                              {"patience", &Setting::patience},
                                                               {"inner", &Setting::inner},
                                                               {"path", &Setting::path},
                                                               {"long_steps", &Setting::long_steps},

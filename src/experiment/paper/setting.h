@@ -35,6 +35,8 @@ struct Setting {
   std::int64_t members = 1;           // networks of each method
   std::string members_are = "seeds";  // or "folds"
   std::string weights = "chosen";     // from a method's grid; "first": the first of the grid
+  std::string kept_epoch = "best";    // by AUC on validation samples, where weights are chosen; or "last"
+  std::int64_t patience = 0;          // epochs without a better AUC after which a training ends; 0: never
   std::string inner = {}, path = {};  // options of the objectives that attack while they train
   std::int64_t long_steps = 0;        // of pgd_long
   double long_step_size = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include <fmt/format.h>
@@ -50,8 +51,15 @@ struct TableResults {
   }
 };
 
+// Which trainings of the grid are made.
+using Wanted = std::function<bool(const Method&, const Regime&)>;
+
+bool is_vanilla(const Method& method) {
+  return method.name == "Vanilla";
+}
+
 // The expensive ones first, so that no thread is left with one at the end.
-std::vector<RegimeTraining> trainings_of(const PaperRun& run, const Setting& setting) {
+std::vector<RegimeTraining> trainings_of(const PaperRun& run, const Setting& setting, const Wanted& wanted) {
   const std::vector<std::string>&batches = run.plan.factor("batch"), &widths = run.plan.factor("width");
   std::vector<RegimeTraining> all;
   for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch) {
@@ -60,6 +68,7 @@ std::vector<RegimeTraining> trainings_of(const PaperRun& run, const Setting& set
       std::ranges::reverse(methods);
       for (const Method& method : methods) {
         for (const std::string& optimizer : run.plan.factor("optimizer")) {
+          if (!wanted(method, {optimizer, *batch, *width})) continue;
           const bool has_weights = std::ranges::find(run.plan.factors, method.name, &Factor::name) != run.plan.factors.end();
           for (const std::string& weights : has_weights ? run.plan.factor(method.name) : std::vector<std::string>{""})
             all.push_back({{optimizer, *batch, *width}, method, weights});
@@ -89,8 +98,10 @@ TrainOptions options_of(const PaperRun& run, const Setting& setting, const Regim
 }
 
 // Trains on one table and attacks every snapshot on validation samples.
-TableResults measure_table(PaperRun& run, const Setting& setting, const std::shared_ptr<const ExperimentData>& data) {
-  const std::vector<RegimeTraining> trainings = trainings_of(run, setting);
+void measure_table(PaperRun& run, TableResults& results, const Wanted& wanted) {
+  const Setting& setting = *results.setting;
+  const std::shared_ptr<const ExperimentData> data = run.context.dataset(setting.data);
+  const std::vector<RegimeTraining> trainings = trainings_of(run, setting, wanted);
   const auto seeds = static_cast<std::size_t>(setting.members);
   std::vector<TrainOptions> options;
   for (const RegimeTraining& one : trainings) {
@@ -110,7 +121,6 @@ TableResults measure_table(PaperRun& run, const Setting& setting, const std::sha
   }
   batch.run(run.context, setting.name + ": er");
 
-  TableResults results{&setting};
   std::size_t cell = 0;
   for (std::size_t i = 0; i < trainings.size(); ++i) {
     const std::size_t steps = trained[i * seeds].snapshots.size();
@@ -133,7 +143,6 @@ TableResults measure_table(PaperRun& run, const Setting& setting, const std::sha
       results.all.push_back(std::move(own[j]));
     }
   }
-  return results;
 }
 
 // Of a method's weights the one with the highest P@k among those whose AUC is within kAucLoss of Vanilla's in the same regime.
@@ -319,14 +328,20 @@ Finding judge_regime(const RegimeFit& nearest, double near, std::uint64_t seed) 
 void analyse_regime(PaperRun& run) {
   std::vector<TableResults> tables;
   for (const Setting& setting : run.settings) {
-    const auto data = run.context.dataset(setting.data);
-    if (!data) continue;
-    tables.push_back(measure_table(run, setting, data));
-    choose_weights(tables.back());
+    if (!run.context.dataset(setting.data)) continue;
+    tables.push_back({&setting});
+    measure_table(run, tables.back(), [](const Method& method, const Regime&) { return is_vanilla(method); });
   }
   const std::vector<RegimeFit> fits = ranked(fits_of(run, tables));
   if (fits.empty()) return;
   const Regime& nearest = fits.front().regime;
+  const bool everywhere = run.plan.factor("other methods").front() == "everywhere";
+  for (TableResults& table : tables) {
+    measure_table(run, table, [&](const Method& method, const Regime& regime) {
+      return !is_vanilla(method) && (everywhere || (regime.batch == nearest.batch && regime.width == nearest.width));
+    });
+    choose_weights(table);
+  }
   run.result.settings["nearest"] = {
       {"optimizer", nearest.optimizer}, {"batch", nearest.batch}, {"width", nearest.width}, {"steps", nearest.steps}};
   add_nearest(run, fits);
