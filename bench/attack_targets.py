@@ -1,4 +1,4 @@
-"""How low gauntlet brings explanations, beside the papers' attacks and random points: the table of docs/attacks.md.
+"""How low gauntlet brings explanations, beside the papers' attacks and random points: the tables of docs/attack-strength.md.
 
 usage: attack_targets.py --out FOLDER [--only NAME ...] [--samples N] [--seeds N] [--holdfast PROGRAM]
                          [--device cpu|cuda] [--threads N]
