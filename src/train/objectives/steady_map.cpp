@@ -12,8 +12,8 @@
 // piecewise-linear network do not change inside a linear region, so that nothing leads to a point where its map differs: the
 // inner maximisation runs on a copy with softplus for its hinges, `sharpness` over the deviation of each layer's inputs. The loss
 // is that of the network itself. Both weights rise in a line over the share `ramp` of the training: a map that is held before the
-// network has learnt anything is held for nothing. The defaults are those of lens/beyond (docs/training.md says how they were
-// chosen; lens/ablation, what each brings).
+// network has learnt anything is held for nothing. The defaults are those of lens/beyond (docs/training-appendix.md says how
+// they were chosen; lens/ablation, what each brings).
 #include <algorithm>
 
 #include "holdfast/core/torch.h"
