@@ -1,4 +1,4 @@
-// What the TOML files of a paper and of its experiments say, as structs. docs/reproduce.md describes the files.
+// What the TOML files of a paper and of its experiments say, as structs. docs/own-tables.md describes the files.
 #pragma once
 
 #include <cstdint>
