@@ -210,8 +210,8 @@ void add_attack(CLI::App& app, Outcome& outcome) {
   command->add_flag("--no-random", flags->no_random, "Do not try random points beside the attack");
   command
       ->add_option("--out", flags->out,
-                   "Folder for perturbed.npy, the attributions and result.json; schema.json too where a shape does not say what "
-                   "a sample is")
+                   "Folder for result.json, perturbed.npy, original_attributions.npy and perturbed_attributions.npy (the maps "
+                   "before and after)")
       ->required();
   command->add_flag("--json", flags->json, "Print result.json");
   flags->common.add_to(*command);

@@ -272,20 +272,23 @@ void add_audit(CLI::App& app, Outcome& outcome) {
   command->add_option("--measure", flags->measures, "Measure of the model around each sample; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--labels", flags->subject.labels, "True classes, .npy [B], for accuracy and AUC");
-  command->add_option("--gate", flags->gates, "What must hold, for example 'top_k(k=8)>=0.6'; may be repeated")
+  command
+      ->add_option("--gate", flags->gates,
+                   "Condition that must hold, such as 'top_k(k=8)>=0.6'; if not, the exit code is 1; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--compare", flags->compare, "Folder of another run, for gates on the difference: 'top_k(k=8).drop<=0.05'");
   command->add_option("--title", flags->title, "Title of the report")->capture_default_str();
-  command->add_option("--out", flags->out, "Run folder; an interrupted run in it goes on");
+  command->add_option("--out", flags->out, "Run folder, with report.html; an interrupted run in it goes on");
   command->add_flag("--suggest", flags->suggest,
-                    "Propose epsilons, k and a gate for --model and --inputs, and say why; nothing is run or written");
+                    "Propose epsilons, k and a gate for --model and --inputs, and say why; no audit is run, nothing is written");
   command->add_option("--noise", flags->noise,
-                      "With --suggest: standard deviation of measuring a feature again, in the units of the inputs");
-  command->add_option("--set", flags->set, "section.key=value over CONFIG; may be repeated")->allow_extra_args(false);
+                      "With --suggest: standard deviation of a feature that is measured again, in the units of the inputs");
+  command->add_option("--set", flags->set, "Override a key of CONFIG: section.key=value; may be repeated")
+      ->allow_extra_args(false);
   command->add_flag("--restart", flags->restart, "Replace another run that --out holds; its files are removed first");
   command->add_flag("--json", flags->json, "Print results.json instead of the table");
   command->add_flag("--plan", flags->plan,
-                    "Check everything and say what it would cost, by a trial on two samples of each row; nothing is written");
+                    "Check everything and estimate the time, by a trial on two samples of each row; nothing is written");
   command->add_flag("--wide", flags->wide, "Print every column, also where the terminal is narrower");
   flags->common.add_to(*command);
   flags->command = command;

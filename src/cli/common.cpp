@@ -109,13 +109,13 @@ std::string flag_of(std::string option) {
 void CommonFlags::add_to(CLI::App& command) {
   command.add_option("--seed", seed, "Seed of every random number")->check(kCount)->capture_default_str();
   command.add_option("--device", device, "cpu, cuda or cuda:N")->capture_default_str();
-  command.add_option("--threads", threads, "Tiles computed side by side; 0: one for each core")
+  command.add_option("--threads", threads, "Tiles (groups of samples) computed side by side; 0: one for each core")
       ->check(kCount)
       ->capture_default_str();
   command.add_option("--tile", tile, "Samples in a tile; 0: chosen by the size of a sample")
       ->check(kCount)
       ->capture_default_str();
-  command.add_option("--memory", memory, "Most that arrays may take in memory, as 4G; default: 80 % of what is free");
+  command.add_option("--memory", memory, "Limit of the memory for arrays, such as 4G; default: 80 % of what is free");
   command.add_flag("--quiet", quiet, "Only warnings and errors, no progress");
 }
 
@@ -150,17 +150,15 @@ void SubjectFlags::add_to(CLI::App& command, bool required) {
   command
       .add_option("--model", model, "File (.pt2, TorchScript, ONNX), ARCHITECTURE:weights.safetensors or ARCHITECTURE:pretrained")
       ->required(required);
-  command
-      .add_option("--output-kind", output_kind,
-                  "What the model file gives: logits, logit, probabilities, probability or value; auto: it is found out")
+  command.add_option("--output-kind", output_kind, "What the model returns; auto: recognised from its outputs (docs/models.md)")
       ->check(CLI::IsMember(output_kinds()))
       ->capture_default_str();
   command.add_option("--output-name", output_name,
-                     "Which output counts, of a file with several; default: logits, else the first");
-  command.add_option("--embedding", embedding, "The embedding that reads token ids; default: the only one that does");
+                     "The output that counts, if the model has several; default: logits, else the first");
+  command.add_option("--embedding", embedding, "The embedding that reads the token ids; needed if several do");
   command
       .add_option("--inputs", all_inputs,
-                  "Samples, .npy [B, ...], or token ids, whole numbers [B, tokens]; NAME=FILE.npy, repeated, for several inputs")
+                  "Samples, .npy [B, ...]; token ids are whole numbers [B, tokens]. Several inputs: repeat with NAME=FILE.npy")
       ->allow_extra_args(false)
       ->expected(1, 1000)
       ->each([this](const std::string& text) {
@@ -170,9 +168,9 @@ void SubjectFlags::add_to(CLI::App& command, bool required) {
   command.add_option("--targets", targets, "Classes to explain, .npy [B]; default: the predicted ones");
   command.add_option("--schema", schema,
                      "JSON: layout, features (names, ranges, frozen), one-hot groups of the inputs; docs/data.md");
-  command.add_option("--baseline", baseline, "What explainers with baseline=given compare with, .npy of a sample's shape");
+  command.add_option("--baseline", baseline, "Reference input of explainers with baseline=given, .npy of a sample's shape");
   command.add_option("--background", background,
-                     "Rows of the data, .npy [N, ...]: for baseline=mean, gradient_shap, removal by mean or resampling");
+                     "Rows of the data, .npy [N, ...]; needed by baseline=mean, gradient_shap, remove=mean and remove=resample");
 }
 
 std::vector<std::string> SubjectFlags::files() const {
@@ -219,9 +217,9 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
         ->expected(1, repeated ? 1000 : 1)
         ->capture_default_str();
   };
-  calls("--explainer", explainers, "Explanation to attack");
-  calls("--attack", attacks, "Attack");
-  calls("--metric", metrics, "Similarity to break");
+  calls("--explainer", explainers, "Explanation to attack (holdfast list explainers)");
+  calls("--attack", attacks, "Attack; gauntlet is the strongest (holdfast list attacks)");
+  calls("--metric", metrics, "Similarity of explanations that the attack lowers (holdfast list metrics)");
   for_each_option([&]<class Value>(const char* name, Value Threat::*member, const char* help) {
     const std::string flag = flag_of(name);
     if constexpr (std::is_same_v<Value, bool>) {
@@ -235,7 +233,7 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
   });
   command
       .add_option("--select", select,
-                  "Which point of an attack to keep: the worst for the defender, or the last one, as the papers do")
+                  "Which point an attack returns: worst: where the metric is worst; last: the last one before the class changed")
       ->check(CLI::IsMember({"worst", "last"}))
       ->capture_default_str();
 }

@@ -104,7 +104,8 @@ void add_explain(CLI::App& app, Outcome&) {
                                   "--explainer saliency --out runs/maps.npy");
   flags->subject.add_to(*command, true);
   command->add_option("--explainer", flags->explainer, "Explainer; `holdfast list explainers`")->capture_default_str();
-  command->add_option("--out", flags->out, "Maps, .npy of the inputs' shape; of token ids one value for each token")->required();
+  command->add_option("--out", flags->out, "File for the maps, .npy of the inputs' shape; for token ids one value for each token")
+      ->required();
   command->add_option("--png", flags->png, "Folder for pictures: heat maps of images, bar charts of tables");
   command->add_option("--png-count", flags->png_count, "How many samples to draw")
       ->check(CLI::PositiveNumber)

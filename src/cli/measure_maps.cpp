@@ -147,11 +147,12 @@ class Listing {
 }  // namespace
 
 void MeasureMapsFlags::add_to(CLI::App& command) {
-  command.add_option("ORIGINAL", original, "Maps, .npy [B, ...]");
+  command.add_option("ORIGINAL", original, "Maps (explanations) before the change, .npy [B, ...]");
   command.add_option("PERTURBED", perturbed,
-                     "Maps of the same shape; a schema.json that lies beside both is read where --schema is not given");
-  command.add_option("--metric", metrics, "Metric of two maps; may be repeated")->allow_extra_args(false);
-  command.add_option("--labels", labels, "Class of each sample, .npy [B]: adds the level between samples of one class");
+                     "Maps after the change, of the same shape. Without --schema, a schema.json that lies beside both is read");
+  command.add_option("--metric", metrics, "Metric of two maps; may be repeated; `holdfast list metrics`")
+      ->allow_extra_args(false);
+  command.add_option("--labels", labels, "Class of each sample, .npy [B]: adds the between level of samples of one class");
 }
 
 void measure_maps(const MeasureMapsFlags& flags, const std::string& schema_path, const std::string& out,

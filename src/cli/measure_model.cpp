@@ -127,11 +127,10 @@ void MeasureModelFlags::add_to(CLI::App& command) {
   command.add_option("--measure", measures, "With --model: what to measure; may be repeated; `holdfast list measures`")
       ->allow_extra_args(false);
   command.add_option("--explainer", explainer, "With --model: the explanation that is measured")->capture_default_str();
-  command.add_option("--epsilon", epsilon, "With --model: radius around each sample, for measures that name none");
+  command.add_option("--epsilon", epsilon, "With --model: radius around each sample, for measures that name no radius");
   command.add_option("--endpoints", endpoints, "With --model: perturbed inputs, .npy, for measures with from=given");
   command.add_option("--out", out, "CSV with a row for each sample");
-  command.add_option("--compare", compare,
-                     "With --model: CSV of --out from another model; a paired comparison on the same samples");
+  command.add_option("--compare", compare, "With --model: the --out file of another model; compares the two on the same samples");
 }
 
 void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_flags, const CommonFlags& common, bool json,

@@ -77,9 +77,11 @@ void add_report(CLI::App& app, Outcome&) {
   CLI::App* command =
       add_command(app, "report", "Makes one page, which opens offline, from one run, or from several with their differences",
                   "holdfast report runs/audit --out runs/report.html");
-  command->add_option("RUN", flags->runs, "Run folders; for a .md page or a site folders of kept results, such as results/r2et")
+  command->add_option("RUN", flags->runs, "Run folders; for a .md page or a site: folders of kept results, such as results/r2et")
       ->required();
-  command->add_option("--out", flags->out, "The page: .html; for kept results .md, or a folder for a site of all numbers")
+  command
+      ->add_option("--out", flags->out,
+                   "The page, .html. For kept results: a .md page of verdicts, or a folder for a site of all numbers")
       ->required();
   command->add_flag("--quiet", flags->quiet, "Only warnings and errors");
   command->callback([flags] { run(*flags); });

@@ -114,16 +114,19 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   command->add_option("--scale", flags->scale, "quick: minutes; cpu: hours; full: the paper's setting, for a GPU")
       ->check(CLI::IsMember({"quick", "cpu", "full"}))
       ->capture_default_str();
-  command->add_option("--out", flags->out, "Run folder; an interrupted run in it goes on. A group has a folder in it for each")
+  command
+      ->add_option("--out", flags->out,
+                   "Run folder; an interrupted run in it goes on. Each experiment of a group has its own folder in it")
       ->required();
   command->add_option("--models", flags->models, "Folder of trained networks, to share them between runs; default: inside --out");
-  command->add_option("--cells", flags->cells, "Folder of attacked and measured cells, to share them between runs");
+  command->add_option("--cells", flags->cells,
+                      "Folder of finished cells, to share them between runs; a cell is one network under one attack or measure");
   command
       ->add_option(
           "--only", flags->only,
-          "Datasets whose name in the tables begins like this (capitals, '-', '_' and blanks do not count); may be given again")
+          "Only datasets whose name in the tables begins like this (capitals, '-', '_' and spaces do not count); may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--results", flags->results, "Also keep results, manifest and verdicts as small files below this folder");
+  command->add_option("--results", flags->results, "Also write results, manifest and verdicts as small files below this folder");
   command->add_flag("--restart", flags->restart,
                     "Replace another run that --out holds; networks and cells that fit are used again");
   command->add_flag("--json", flags->json, "Print results.json instead of the tables");

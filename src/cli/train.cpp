@@ -57,9 +57,10 @@ void add_train(CLI::App& app, Outcome& outcome) {
   auto flags = std::make_shared<TrainCommand>();
   CLI::App* command = add_command(app, "train", "Trains a model; called again on the same folder, it goes on where it stopped",
                                   "holdfast train configs/train_breast_cancer.toml --out runs/train");
-  command->add_option("CONFIG", flags->config, "TOML file")->required();
+  command->add_option("CONFIG", flags->config, "TOML file (docs/training.md)")->required();
   command->add_option("--out", flags->out, "Folder for model.safetensors, history.jsonl and results.json")->required();
-  command->add_option("--set", flags->set, "section.key=value over the configuration; may be repeated")->allow_extra_args(false);
+  command->add_option("--set", flags->set, "Override a key of CONFIG: section.key=value; may be repeated")
+      ->allow_extra_args(false);
   command->add_flag("--restart", flags->restart, "Train again from the start: what an earlier training left in --out is removed");
   command->add_flag("--json", flags->json, "Print results.json");
   flags->common.add_to(*command);
