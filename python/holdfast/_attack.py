@@ -43,7 +43,7 @@ class Threat:
     #: The predicted class's probability moves by no more than this; None: its staying the predicted class is enough. Of a model
     #: that gives a value, how far that may move, in its units; it must be given.
     tolerance: float | None = None
-    #: Tables: so many categories may take another level, the other one-hot columns stay, and the ball is for the numbers alone.
+    #: Tables: how many categories may take another level; other one-hot columns stay, and the ball is for numbers only.
     switches: int | None = None
 
     def __post_init__(self) -> None:

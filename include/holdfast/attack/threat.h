@@ -51,11 +51,10 @@ void for_each_option(const Visit& visit) {
   visit("valid", &Threat::valid, "Tables: only valid rows; ranges, steps and one-hot groups of the schema hold");
   visit("sides", &Threat::sides, "Pairs: which side may be perturbed: both, first or second");
   visit("negative_weights", &Threat::negative_weights, "Graphs: edges may become negative in samples without negative ones");
-  visit(
-      "tolerance", &Threat::tolerance,
-      "How far the predicted class's probability may move (default: as far as it likes), or a value, for which it must be given");
+  visit("tolerance", &Threat::tolerance,
+        "How far the predicted class's probability may move; default: no limit. Of a regression: its value; must be given");
   visit("switches", &Threat::switches,
-        "Tables: so many categories may take another level, the other one-hot columns stay, and the ball is for numbers alone");
+        "Tables: how many categories may take another level; other one-hot columns stay, and the ball is for numbers only");
 }
 
 // Reads an option's text as it is written behind a flag. `where` begins the message of a mistake: "--epsilon".
