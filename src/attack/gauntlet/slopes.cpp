@@ -23,11 +23,25 @@ float sum(std::size_t n, const Term& term) {
   return ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
 }
 
-// The k-th highest of some values; k is from 1 to their number. The values change places.
-float highest(std::vector<float>& values, std::int64_t k) {
-  const auto kth = values.begin() + (k - 1);
-  std::nth_element(values.begin(), kth, values.end(), std::greater<>());
-  return *kth;
+// Up to so many values are kept in order by insertion. Of the few features of a table most are below the k-th already.
+constexpr std::size_t kInserted = 32;
+
+// The k highest of some values, k from 1 to their number, go to the front. The k-th highest is the last of them; the order of the
+// others is not defined.
+void bring_highest(std::vector<float>& values, std::size_t k) {
+  const auto last = values.begin() + static_cast<std::ptrdiff_t>(k - 1);
+  if (k > kInserted) {
+    std::nth_element(values.begin(), last, values.end(), std::greater<>());
+    return;
+  }
+  std::sort(values.begin(), last + 1, std::greater<>());
+  for (std::size_t i = k; i < values.size(); ++i) {
+    const float value = values[i];
+    if (!(value > *last)) continue;
+    std::size_t place = k - 1;
+    for (; place > 0 && value > values[place - 1]; --place) values[place] = values[place - 1];
+    values[place] = value;
+  }
 }
 
 }  // namespace
@@ -64,14 +78,18 @@ void contrast(Values values, std::int64_t k, const float* top, const float* near
   }
   // Of the features outside, the k highest; of equal ones those that come first.
   const bool all = std::ssize(scratch) <= k;
-  const float limit = all || k == 0 ? -1.0f : highest(scratch, k);
-  std::int64_t ties = all ? 0 : k - std::count_if(scratch.begin(), scratch.end(), [&](float other) { return other > limit; });
+  if (!all && k > 0) bring_highest(scratch, static_cast<std::size_t>(k));
+  const float limit = all || k == 0 ? -1.0f : scratch[static_cast<std::size_t>(k - 1)];
+  std::int64_t ties =
+      all ? 0 : k - std::count_if(scratch.begin(), scratch.begin() + k, [&](float other) { return other > limit; });
   const float inside = sum(n, [&](std::size_t i) { return top[i] * value(i); });
   float outside = 0;
+  std::fill_n(slope, n, 0.0f);
   for (std::size_t i = 0; i < n; ++i) {
-    const bool chosen = near[i] == 0 && (value(i) > limit || (value(i) == limit && ties-- > 0));
-    slope[i] = chosen ? 1.0f : 0.0f;
-    outside += chosen ? value(i) : 0.0f;
+    if (near[i] != 0 || !(value(i) >= limit)) continue;
+    if (value(i) == limit && ties-- <= 0) continue;
+    slope[i] = 1;
+    outside += value(i);
   }
   const float down = 1 / std::max(inside, kLeast), up = 1 / std::max(outside, kLeast);
   for (std::size_t i = 0; i < n; ++i) slope[i] = (top[i] * down - slope[i] * up) * weight(i);
@@ -89,8 +107,9 @@ void threshold(Values values, std::int64_t k, double temperature, const float* i
   constexpr float kTiny = 1e-6f;
   const std::size_t n = values.size();
   scratch.assign(values.begin(), values.end());
-  const float next = highest(scratch, k + 1);
-  const float kth = *std::min_element(scratch.begin(), scratch.begin() + k);  // those before it are no lower
+  bring_highest(scratch, static_cast<std::size_t>(k + 1));
+  const float next = scratch[static_cast<std::size_t>(k)];
+  const float kth = *std::min_element(scratch.begin(), scratch.begin() + k);
   const float tau = std::max((kth + next) / 2, kTiny), sharpness = static_cast<float>(1 / temperature);
   // slope <- q (1 - q) of the soft count, then the difference of both pulls.
   for (std::size_t i = 0; i < n; ++i) {
