@@ -32,7 +32,7 @@ for name in "${names[@]}"; do
   mkdir -p "build-fuzz/work/$name"
   log=build-fuzz/work/$name.log
   found=nothing
-  "$target" -runs="$left" -max_total_time="$seconds" -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 -verbosity=0 \
+  "$target" -runs="$left" -max_total_time="$seconds" -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 -verbosity=0 \
     -artifact_prefix="$findings/$name-" "build-fuzz/work/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1 || found="see $log" failed=1
   count=$(awk '/stat::number_of_executed_units/ {print $2}' "$log")
   printf '%s  %s\n' "$(sha256sum <"$target")" "$((${before:-0} + ${count:-0}))" >"build-fuzz/work/$name.count"

@@ -169,7 +169,7 @@ Json choose_threat(const Question& question, const std::string& explainer, const
 }
 
 void check_run(const std::string& folder) {
-  if (!file_exists(folder + "/results.json") || !run_is_complete(folder))
+  if (!file_exists(folder + "/results.json") || !run_is_unchanged(folder))
     input_error("{} holds no complete run: results.json or manifest.json is missing", folder);
 }
 

@@ -241,7 +241,7 @@ int run(AuditCommand& flags, const Outcome& outcome) {
   if (flags.given("--noise")) usage_error("audit: --noise is for --suggest");
   if (!flags.config.empty()) refuse_flags_beside_config(flags);
   if (flags.out.empty() && !flags.plan) usage_error("audit: --out is required (or --plan, which writes nothing)");
-  if (!flags.compare.empty() && !run_is_complete(flags.compare))
+  if (!flags.compare.empty() && !run_is_unchanged(flags.compare))
     input_error("--compare {}: this folder holds no finished run", flags.compare);
   if (flags.plan) return print_plan(flags);
   AuditRequest request = flags.config.empty() ? from_flags(flags) : from_config(flags, outcome.ranks.get());

@@ -123,6 +123,7 @@ void run_model(const DescribeCommand& flags) {
 bool looks_like_path(const std::string& name) {
   if (name.find_first_of("/.") == std::string::npos || name.find('(') != std::string::npos) return false;
   const std::string group = name.substr(0, name.find('/') + 1);
+  if (group.empty()) return true;
   const auto infos = experiments().infos();
   return std::none_of(infos.begin(), infos.end(), [&](const MethodInfo* info) { return info->name.starts_with(group); });
 }

@@ -26,7 +26,7 @@ void add_leaderboard(CLI::App& app, Outcome&) {
   command->callback([flags] {
     if (flags->quiet) set_log_level(LogLevel::kWarning);
     check_writable_folder(flags->out);
-    for (const std::string& run : flags->runs) (void)run_is_complete(run);  // refuses one that was changed
+    for (const std::string& run : flags->runs) (void)run_is_unchanged(run);  // refuses one that was changed
     write_leaderboard(flags->runs, flags->out);
     log_info("leaderboard: {}/index.html", flags->out);
   });

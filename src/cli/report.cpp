@@ -39,7 +39,7 @@ void check_page(const std::string& folder, const std::string& out) {
 
 // A page says what the run found, not what somebody wrote into its files.
 void check_unchanged(const std::string& folder) {
-  if (file_exists(folder + "/results.json")) (void)run_is_complete(folder);
+  if (file_exists(folder + "/results.json")) (void)run_is_unchanged(folder);
 }
 
 bool are_audits(const std::vector<std::string>& runs) {

@@ -20,10 +20,17 @@ std::string reason(int code) {
   return std::generic_category().message(code);
 }
 
+// A file as it was when it was mapped.
+struct MappedFile {
+  std::string path;
+  struct stat then {};
+};
+
 // All that is mapped, by where it begins.
 struct Mappings {
   std::mutex mutex;
   std::map<void*, std::size_t> sizes;
+  std::map<void*, MappedFile> files;
 };
 // Never destroyed: arrays in static storage may outlive it.
 Mappings& mappings() {
@@ -92,6 +99,7 @@ struct MappedBytes::Mapping {
   ~Mapping() {
     const std::lock_guard lock(mapped::mappings().mutex);
     mapped::mappings().sizes.erase(begin);
+    mapped::mappings().files.erase(begin);
     ::munmap(begin, size);
   }
   Mapping(const Mapping&) = delete;
@@ -109,7 +117,21 @@ MappedBytes MappedBytes::of_file(const std::string& path) {
     ::close(descriptor);
     return {};
   }
-  return MappedBytes(std::make_shared<Mapping>(descriptor, static_cast<std::size_t>(status.st_size), PROT_READ, path));
+  MappedBytes file(std::make_shared<Mapping>(descriptor, static_cast<std::size_t>(status.st_size), PROT_READ, path));
+  const std::lock_guard lock(mapped::mappings().mutex);
+  mapped::mappings().files.emplace(file.mapping_->begin, mapped::MappedFile{path, status});
+  return file;
+}
+
+void check_mapped_files_unchanged() {
+  const std::lock_guard lock(mapped::mappings().mutex);
+  for (const auto& [begin, file] : mapped::mappings().files) {
+    struct stat now {};
+    const bool is_it = ::stat(file.path.c_str(), &now) == 0 && now.st_ino == file.then.st_ino && now.st_dev == file.then.st_dev;
+    const timespec was = file.then.st_mtim, is = now.st_mtim;
+    if (is_it && (was.tv_sec != is.tv_sec || was.tv_nsec != is.tv_nsec || file.then.st_size != now.st_size))
+      input_error("{} was changed while it was read", file.path);
+  }
 }
 
 MappedBytes MappedBytes::scratch(std::size_t size) {

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t kLongestHeader = 100'000'000;  // the limit of the reference implementation
 constexpr const char* kMetadataName = "__metadata__";
+constexpr const char* kDigest = "digest";
 
 constexpr std::array<std::pair<const char*, ElementType>, 13> kTypes{{
     {"BOOL", ElementType::kBool},
@@ -228,6 +229,24 @@ std::string format_header(const TensorFile& file) {
   return header + json;
 }
 
+// Of all that the file holds, in its order. Lengths come first, so that no two files give the same bytes.
+std::string digest_of(const TensorFile& file) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += fmt::format("{}:{}", part.size(), part); };
+  for (const auto& [key, value] : file.metadata) {
+    if (key == kDigest) continue;
+    add(key);
+    add(value);
+  }
+  for (const auto& [name, array] : file.arrays) {
+    add(name);
+    add(to_string(array.type));
+    add(to_string(array.shape));
+    add(sha256_hex(array.bytes));
+  }
+  return sha256_hex(as_bytes(text));
+}
+
 }  // namespace
 
 const RawArray* TensorFile::find(const std::string& name) const {
@@ -288,6 +307,15 @@ void write_safetensors(const std::string& path, const TensorFile& file) {
   std::vector<std::span<const std::byte>> parts{as_bytes(header)};
   for (const std::size_t i : order_of_data(file)) parts.emplace_back(file.arrays[i].second.bytes);
   write_atomic(path, parts);
+}
+
+void seal(TensorFile& file) {
+  file.metadata.emplace_back(kDigest, digest_of(file));
+}
+
+bool is_sealed(const TensorFile& file) {
+  const std::string* digest = file.find_metadata(kDigest);
+  return digest != nullptr && *digest == digest_of(file);
 }
 
 }  // namespace holdfast

@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <system_error>
 
 #include "holdfast/core/error.h"
@@ -106,10 +108,16 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t kMachine = 0;  // no filter is known for it
 #endif
 
+constexpr std::uint32_t kTerminalOfLinux = 0x541c;  // TIOCLINUX
+
 constexpr std::uint32_t kRefuse = SECCOMP_RET_ERRNO | EPERM, kUnknown = SECCOMP_RET_ERRNO | ENOSYS;
 
 sock_filter load(std::size_t offset) {
   return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
+}
+// The lower half, which is all that the kernel takes of what is compared here.
+sock_filter load_argument(std::size_t number) {
+  return load(offsetof(seccomp_data, args) + number * sizeof(std::uint64_t));
 }
 // Goes on with the next instruction when the number is `value`, else with the one behind it.
 sock_filter when_equal(std::uint32_t value) {
@@ -118,6 +126,24 @@ sock_filter when_equal(std::uint32_t value) {
 sock_filter give(std::uint32_t answer) {
   return BPF_STMT(BPF_RET | BPF_K, answer);
 }
+
+// What Landlock leaves open: rights, owners and times of files, memory and messages of other processes, the kernel itself.
+constexpr std::initializer_list<long> kNeverCalled {
+#if defined(SYS_chmod)
+  SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
+#endif
+#if defined(SYS_iopl)
+      SYS_iopl, SYS_ioperm,
+#endif
+      SYS_fchmod, SYS_fchmodat, 452 /* fchmodat2 */, SYS_fchown, SYS_fchownat, SYS_utimensat, SYS_setxattr, SYS_lsetxattr,
+      SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget,
+      SYS_semget, SYS_mq_open, SYS_mq_unlink, SYS_add_key, SYS_request_key, SYS_keyctl, SYS_perf_event_open, SYS_userfaultfd,
+      SYS_rt_sigqueueinfo, SYS_tkill, 424 /* pidfd_send_signal */, 434 /* pidfd_open */, 438 /* pidfd_getfd */,
+      440 /* process_madvise */, SYS_kcmp, SYS_chroot, SYS_pivot_root, SYS_umount2, 428 /* open_tree */, 429 /* move_mount */,
+      430 /* fsopen */, 442 /* mount_setattr */, SYS_swapon, SYS_swapoff, SYS_reboot, SYS_sethostname, SYS_setdomainname,
+      SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_clock_adjtime, SYS_init_module, SYS_finit_module, SYS_delete_module,
+      SYS_kexec_load, SYS_acct, SYS_quotactl
+};
 
 std::vector<sock_filter> filter(bool sockets) {
   // Calls of another machine's kind have other numbers.
@@ -128,6 +154,7 @@ std::vector<sock_filter> filter(bool sockets) {
 #endif
   // io_uring opens sockets without a system call for each.
   std::vector<long> refused{SYS_io_uring_setup, SYS_bpf, SYS_mount, SYS_unshare, SYS_setns};
+  refused.insert(refused.end(), kNeverCalled);
   if (!sockets) refused.insert(refused.end(), {SYS_socket, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4});
   if (kProcessesAreForbidden) {
     refused.insert(refused.end(), {SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev});
@@ -136,11 +163,22 @@ std::vector<sock_filter> filter(bool sockets) {
 #endif
   }
   for (const long call : refused) program.insert(program.end(), {when_equal(static_cast<std::uint32_t>(call)), give(kRefuse)});
+  // Signals for this process only. The program's own are sent so when it ends itself.
+  const auto own = static_cast<std::uint32_t>(::getpid());
+  for (const long call : {SYS_kill, SYS_tgkill, SYS_rt_tgsigqueueinfo}) {
+    program.insert(program.end(), {BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 4), load_argument(0),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, own, 0, 1), give(SECCOMP_RET_ALLOW), give(kRefuse)});
+  }
+  // What is put into a terminal as if it had been typed is read by the shell, when the program has ended.
+  program.insert(
+      program.end(),
+      {BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5), load_argument(1), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 2, 0),
+       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kTerminalOfLinux, 1, 0), give(SECCOMP_RET_ALLOW), give(kRefuse)});
   if (kProcessesAreForbidden) {
     // A thread is a clone that shares all with its parent. What clone3 is to make lies in memory, which a filter cannot read; the
     // C library takes clone where there is no clone3.
     program.insert(program.end(), {when_equal(SYS_clone3), give(kUnknown)});
-    program.insert(program.end(), {BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3), load(offsetof(seccomp_data, args)),
+    program.insert(program.end(), {BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3), load_argument(0),
                                    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0), give(kRefuse)});
   }
   program.push_back(give(SECCOMP_RET_ALLOW));

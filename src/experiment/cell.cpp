@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "holdfast/core/file_stream.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/large_tensor.h"
@@ -269,6 +270,17 @@ CellResult read_points(const TileStore& store, std::int64_t samples, std::int64_
   return points;
 }
 
+TensorFile read_tile(const std::string& path) {
+  TensorFile file;
+  try {
+    file = read_safetensors(path);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}; delete the file and run again", error.what()));
+  }
+  if (!is_sealed(file)) input_error("{} is not as the run wrote it; delete the file and run again", path);
+  return file;
+}
+
 }  // namespace
 
 TileStore::TileStore(std::string folder) : folder_(std::move(folder)) {
@@ -284,7 +296,7 @@ bool TileStore::has(std::int64_t tile) const {
 }
 
 CellResult TileStore::load(std::int64_t tile) const {
-  TensorFile file = read_safetensors(path(tile));
+  const TensorFile file = read_tile(path(tile));
   CellResult result;
   for (const auto& [name, field] : tensor_fields()) {
     const RawArray* array = file.find(name);
@@ -311,6 +323,8 @@ void TileStore::save(std::int64_t tile, const CellResult& result) const {
     components.push_back({{"name", component.name}, {"evaluations", component.evaluations}, {"seconds", component.seconds}});
   }
   file.metadata.emplace_back(kOutcomes, Json{{"samples", samples}, {"components", components}}.dump());
+  seal(file);
+  check_mapped_files_unchanged();
   write_safetensors(path(tile), file);
 }
 

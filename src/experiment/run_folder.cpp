@@ -1,9 +1,14 @@
 #include "holdfast/experiment/run_folder.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -89,7 +94,16 @@ bool holds_a_plan_alone(const std::string& folder) {
 // Folders without a file are what a run leaves that was killed before its first write.
 void check_empty(const std::string& folder) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (!entry.is_directory()) usage_error("{} is not empty and holds no run; choose another --out", folder);
+    if (entry.is_symlink() || !entry.is_directory()) usage_error("{} is not empty and holds no run; choose another --out", folder);
+  }
+}
+
+// A link in their place would lead the run's files to where the command does not say.
+void refuse_links(const std::string& folder) {
+  for (const char* part : {"tiles", "arrays"}) {
+    std::error_code ignored;
+    if (std::filesystem::is_symlink(folder + "/" + part, ignored))
+      usage_error("{}/{} is a link to another place; a run writes into its own folder only", folder, part);
   }
 }
 
@@ -131,6 +145,7 @@ Json as_written(const Json& identity, const std::string& folder) {
 
 FolderClaim claim_run(const std::string& folder, const Json& given, bool restart, bool goes_on) {
   FolderClaim claim(folder);
+  refuse_links(folder);
   const Json identity = as_written(given, folder);
   const Json held = holds_a_plan_alone(folder) ? Json() : held_identity(folder);
   if (!held.is_null() && restart && !(goes_on && held == identity)) {
@@ -235,10 +250,57 @@ void wait_for_readers(Communicator* ranks, const std::string& folder) {
   if (ranks->leads()) ranks->wait_for(name, ranks->size() - 1);
 }
 
+namespace {
+
+// When the files of an identity were hashed: what tells cheaply that nobody touched one since.
+class Stamps {
+ public:
+  void remember(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    stamps_[path] = stamp_of(path);
+  }
+  bool is_untouched(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    const auto found = stamps_.find(path);
+    return found != stamps_.end() && found->second == stamp_of(path);
+  }
+
+ private:
+  using Stamp = std::array<std::int64_t, 5>;
+  static Stamp stamp_of(const std::string& path) {
+    struct stat now {};
+    if (::stat(path.c_str(), &now) != 0) return {};
+    return {static_cast<std::int64_t>(now.st_dev), static_cast<std::int64_t>(now.st_ino), now.st_size, now.st_mtim.tv_sec,
+            now.st_mtim.tv_nsec};
+  }
+  std::mutex mutex_;
+  std::map<std::string, Stamp> stamps_;
+};
+Stamps& stamps() {
+  static Stamps all;
+  return all;
+}
+
+}  // namespace
+
+void check_files_are_as_claimed(const Json& identity, const std::string& folder) {
+  const Json files = identity.value("files", Json::object());
+  for (const auto& [path, digest] : files.items()) {
+    if (stamps().is_untouched(path) || !file_exists(path) || digest == sha256_of_file(path)) continue;
+    // The plan stays, so that the folder is still this run's.
+    for (const auto& entry : std::filesystem::directory_iterator(folder + "/tiles")) {
+      if (entry.is_directory()) remove_folder(entry.path().string());
+    }
+    input_error("{} was changed while the run read it; make the run again with --restart", path);
+  }
+}
+
 Json run_conditions(std::int64_t tile, at::Device device, const std::vector<std::string>& files) {
   Json sums = Json::object();
   for (const std::string& path : files) {
-    if (!path.empty() && file_exists(path)) sums[path] = sha256_of_file(path);
+    if (path.empty() || !file_exists(path)) continue;
+    stamps().remember(path);
+    sums[path] = sha256_of_file(path);
   }
   return {{"holdfast", kVersion},
           {"torch", TORCH_VERSION},
@@ -259,6 +321,38 @@ bool run_is_complete(const std::string& folder) {
       input_error("{} was changed after the run ended; make the run again with --restart", path);
   }
   return true;
+}
+
+namespace {
+
+std::string digest_of_gates(const Json& results) {
+  return sha256_hex(as_bytes(results.value("gates", Json::array()).dump()));
+}
+
+}  // namespace
+
+bool run_is_unchanged(const std::string& folder) {
+  if (!run_is_complete(folder)) return false;
+  const Json manifest = read_or_advise(manifest_path(folder), folder);
+  if (!manifest.contains("gates_digest")) return true;  // none were evaluated yet
+  if (manifest.at("gates_digest") != digest_of_gates(read_or_advise(folder + "/results.json", folder)))
+    input_error("{}/results.json: its gates were changed after they were evaluated; run the same audit again", folder);
+  return true;
+}
+
+void check_digests_are_there(const std::string& folder) {
+  const Json manifest = read_or_advise(manifest_path(folder), folder);
+  if (!manifest.value("digests", Json::object()).contains("results.json"))
+    input_error("{} was changed after the run ended: its digests are missing; make the run again with --restart",
+                manifest_path(folder));
+}
+
+void write_results_with_gates(const std::string& folder, const Json& results) {
+  Json manifest = read_or_advise(manifest_path(folder), folder);
+  write_json(folder + "/results.json", results);
+  if (manifest.value("gates_digest", "") == digest_of_gates(results)) return;
+  manifest["gates_digest"] = digest_of_gates(results);
+  write_json(manifest_path(folder), manifest);
 }
 
 std::vector<std::string> array_files(const std::string& folder) {

@@ -16,11 +16,15 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
       file.arrays.emplace_back(kCheckpointGroups[group] + parameter.name, to_raw(parameter.tensor.detach().cpu().contiguous()));
     }
   }
+  seal(file);
   write_safetensors(path, file);
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
-  CheckpointFile file = parse_checkpoint(read_safetensors(path), path);
+  TensorFile written = read_safetensors(path);
+  if (written.find_metadata("digest") != nullptr && !is_sealed(written))
+    input_error("{} is not as the training wrote it; train again with --restart", path);
+  CheckpointFile file = parse_checkpoint(std::move(written), path);
   Checkpoint checkpoint{.settings = std::move(file.settings), .progress = std::move(file.progress)};
   std::vector<Parameter>* groups[] = {&checkpoint.network, &checkpoint.best, &checkpoint.optimizer};
   for (std::size_t group = 0; group < std::size(groups); ++group) {

@@ -1,5 +1,6 @@
 """A run is what it ran on: other data is another run, and a finished run's files are what it wrote."""
 
+import csv
 import hashlib
 import json
 import re
@@ -103,6 +104,62 @@ def test_gates_may_change_on_a_finished_run(holdfast, table):
     for _ in range(2):
         holdfast("audit", "audit.toml", "--out", "run", "--gate", "top_k(k=2)>=0.99", code=1)
         holdfast("audit", "audit.toml", "--out", "run", "--gate", "top_k(k=2)>=0")
+
+
+def test_gates_that_were_edited_are_not_believed(holdfast, table, tmp_path):
+    gate = ["--gate", "top_k(k=2)>=0.99"]
+    holdfast("audit", "audit.toml", "--out", "run", *gate, code=1)
+    path = tmp_path / "run" / "results.json"
+    results = json.loads(path.read_text())
+    results["gates"][0]["met"] = results["gates"][0]["rows"][0]["met"] = True
+    path.write_text(json.dumps(results))
+    for command in (["verify", "run"], ["report", "run", "--out", "r.html"], ["leaderboard", "run", "--out", "site"]):
+        holdfast.fails(*command, saying=["run/results.json", "its gates were changed"])
+    holdfast("audit", "audit.toml", "--out", "run", *gate, code=1)  # evaluates them again
+    holdfast("verify", "run")
+
+
+@pytest.mark.parametrize("part", ["arrays", "tiles"])
+def test_a_link_does_not_lead_a_run_to_another_place(holdfast, table, tmp_path, part):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / part).symlink_to(tmp_path / "elsewhere")
+    holdfast.fails("audit", "audit.toml", "--out", "run", "--sandbox", "off", saying=f"run/{part} is a link to another place")
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_manifest_without_digests_seals_nothing(holdfast, table, tmp_path):
+    holdfast("audit", "audit.toml", "--out", "run")
+    path = tmp_path / "run" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["digests"]
+    path.write_text(json.dumps(manifest))
+    holdfast.fails("audit", "audit.toml", "--out", "run", saying=["run/manifest.json", "digests are missing", "--restart"])
+
+
+def test_verify_holds_rows_against_their_samples(holdfast, table, tmp_path):
+    holdfast("audit", "audit.toml", "--out", "run")
+    path, manifest = tmp_path / "run" / "samples.csv", tmp_path / "run" / "manifest.json"
+    written, sealed = path.read_text(), manifest.read_text()
+    header, *lines = list(csv.reader(written.splitlines()))
+    best = max(lines, key=lambda line: float(line[header.index("value")]))  # not among those that are computed again
+
+    def write(column, text):
+        """samples.csv with another text in one place, and its digest made again."""
+        changed = [
+            [text if line is best and i == header.index(column) else cell for i, cell in enumerate(line)] for line in lines
+        ]
+        with path.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([header, *changed])
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        manifest.write_text(sealed.replace(hashlib.sha256(written.encode()).hexdigest(), digest))
+
+    write("value", best[header.index("value")])
+    holdfast("verify", "run")
+    write("value", "0.123")
+    holdfast.fails("verify", "run", saying=["run: net, saliency", "the mean is", "in samples.csv is"])
+    write("value", "many")
+    holdfast.fails("verify", "run", saying=["run/samples.csv:", "column value: 'many' is not a number"])
 
 
 def test_a_model_whose_name_has_a_colon_is_part_of_the_run(holdfast, subject, tmp_path):

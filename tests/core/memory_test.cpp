@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <vector>
 
+#include "holdfast/core/file_stream.h"
 #include "holdfast/core/files.h"
 #include "support/errors.h"
 #include "support/temp_folder.h"
@@ -64,6 +66,22 @@ TEST(MappedBytes, OfAFileAreItsBytes) {
   EXPECT_TRUE(MappedBytes::of_file(folder.path() + "/empty").bytes().empty());
   EXPECT_ERROR(MappedBytes::of_file("/dev/zero"), kInput, "/dev/zero: it is a device or a pipe, not a file");
   EXPECT_ERROR(read_bytes("/dev/zero"), kInput, "/dev/zero: it is a device or a pipe, not a file");
+}
+
+TEST(MappedBytes, AFileThatIsWrittenToWhileItIsReadIsFound) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/file";
+  write_atomic(path, std::string_view("content"));
+  {
+    const MappedBytes file = MappedBytes::of_file(path);
+    EXPECT_NO_THROW(check_mapped_files_unchanged());
+    write_atomic(path, std::string_view("another of its name"));
+    EXPECT_NO_THROW(check_mapped_files_unchanged());
+    EXPECT_EQ(as_text(file.bytes()), "content");
+  }
+  const MappedBytes file = MappedBytes::of_file(path);
+  std::ofstream(path, std::ios::app) << "more";
+  EXPECT_ERROR(check_mapped_files_unchanged(), kInput, path + " was changed while it was read");
 }
 
 TEST(MappedBytes, LargeArraysKeepWhatWasWrittenWhenTheirPagesGo) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "holdfast/core/files.h"
 #include "support/errors.h"
 #include "support/outside.h"
@@ -192,6 +194,26 @@ TEST(Safetensors, DamagedHeadersAreRefused) {
                            "{\"caf\xE9\":{}}"}) {
     EXPECT_ERROR(parse_tensors(file_with(json, 4)), kInput, "w.safetensors: the safetensors header is damaged: ");
   }
+}
+
+TEST(Safetensors, ASealSaysWhetherAFileIsAsItWasWritten) {
+  TensorFile file;
+  file.metadata.emplace_back("samples", "8");
+  file.arrays.emplace_back("a", RawArray{ElementType::kUint8, {2}, {std::byte{1}, std::byte{2}}});
+  EXPECT_FALSE(is_sealed(file));
+  seal(file);
+  const TensorFile read = parse_safetensors(format_safetensors(file), "x");
+  EXPECT_TRUE(is_sealed(read));
+  const auto is_still_sealed = [&](const std::function<void(TensorFile&)>& change) {
+    TensorFile changed = read;
+    change(changed);
+    return is_sealed(changed);
+  };
+  EXPECT_FALSE(is_still_sealed([](TensorFile& changed) { changed.arrays[0].second.bytes[1] ^= std::byte{1}; }));
+  EXPECT_FALSE(is_still_sealed([](TensorFile& changed) { changed.arrays[0].second.type = ElementType::kInt8; }));
+  EXPECT_FALSE(is_still_sealed([](TensorFile& changed) { changed.arrays[0].first = "b"; }));
+  EXPECT_FALSE(is_still_sealed([](TensorFile& changed) { changed.metadata[0].second = "9"; }));
+  EXPECT_FALSE(is_still_sealed([](TensorFile& changed) { changed.metadata.emplace_back("more", ""); }));
 }
 
 TEST(Safetensors, UnknownTypesAreNamed) {

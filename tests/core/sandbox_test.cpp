@@ -2,11 +2,14 @@
 #include "holdfast/core/sandbox.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -125,6 +128,39 @@ TEST_F(SandboxedCalls, OpenNoSocketUnlessAllowed) {
     EXPECT_EQ(tried({}, [&] { return error_of_socket(family); }), EPERM) << family;
   }
   EXPECT_EQ(tried({.sockets = true}, [] { return error_of_socket(AF_UNIX); }), 0);
+}
+
+TEST_F(SandboxedCalls, SendSignalsToThemselvesOnly) {
+  EXPECT_EQ(tried({}, [] { return ::kill(::getppid(), 0) == 0 ? 0 : errno; }), EPERM);
+  EXPECT_EQ(tried({}, [] { return ::syscall(SYS_tgkill, ::getppid(), ::getppid(), 0) == 0 ? 0 : errno; }), EPERM);
+  EXPECT_EQ(tried({}, [] { return ::kill(::getpid(), 0) == 0 && ::raise(SIGCONT) == 0 ? 0 : errno; }), 0);
+}
+
+TEST_F(SandboxedCalls, ChangeNoRightsOwnersAndTimesOfFiles) {
+  const TempFolder folder;
+  const std::string path = folder / "kept.txt";
+  write_atomic(path, "text");
+  EXPECT_EQ(tried({}, [&] { return ::chmod(path.c_str(), 0777) == 0 ? 0 : errno; }), EPERM);
+  EXPECT_EQ(tried({}, [&] { return ::fchmodat(AT_FDCWD, path.c_str(), 0777, 0) == 0 ? 0 : errno; }), EPERM);
+  EXPECT_EQ(tried({}, [&] { return ::chown(path.c_str(), ::getuid(), ::getgid()) == 0 ? 0 : errno; }), EPERM);
+  EXPECT_EQ(tried({}, [&] { return ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) == 0 ? 0 : errno; }), EPERM);
+}
+
+// A shell that waits behind the program would run it. Here the file is no terminal, so that the kernel itself says ENOTTY.
+TEST_F(SandboxedCalls, PutNothingIntoTheTerminal) {
+  const TempFolder folder;
+  write_atomic(folder / "x", "text");
+  const int file = ::open((folder / "x").c_str(), O_RDONLY | O_CLOEXEC);
+  const auto type = [&] { return ::ioctl(file, TIOCSTI, "x") == 0 ? 0 : errno; };
+  EXPECT_EQ(type(), ENOTTY);
+  EXPECT_EQ(tried({}, type), EPERM);
+  EXPECT_EQ(tried({},
+                  [&] {
+                    int waiting = 0;
+                    return ::ioctl(file, FIONREAD, &waiting) == 0 ? 0 : errno;
+                  }),
+            0);
+  ::close(file);
 }
 
 #if !defined(__SANITIZE_ADDRESS__)

@@ -261,6 +261,11 @@ TEST(Cell, ADamagedTileIsOneSentence) {
   setting.run({.size = 8, .threads = 1}, &store);
   write_atomic(folder.path() + "/000001.safetensors", std::string_view("not a tile"));
   EXPECT_ERROR(setting.run({.size = 8, .threads = 1}, &store), kInput, "000001.safetensors");
+  // A number in it that was changed: still a file of its kind.
+  Bytes changed = read_bytes(folder.path() + "/000000.safetensors");
+  changed[changed.size() - 3] ^= std::byte{4};
+  write_atomic(folder.path() + "/000000.safetensors", changed);
+  EXPECT_ERROR(store.load(0), kInput, "000000.safetensors is not as the run wrote it; delete the file and run again");
 }
 
 TEST(Cell, StopsWhenInterrupted) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "holdfast/core/files.h"
+#include "support/errors.h"
 #include "support/temp_folder.h"
 
 namespace holdfast::experiment {
@@ -27,6 +28,24 @@ TEST(RunFolder, ArraysHaveDigestsToo) {
   write_atomic(folder / "arrays/0000/a.npy", std::string_view("a"));
   EXPECT_EQ(array_files(folder.path()), (std::vector<std::string>{"arrays/0000/a.npy", "arrays/0001/b.npy"}));
   EXPECT_EQ(file_digests(folder.path(), array_files(folder.path())).size(), 2U);
+}
+
+TEST(RunFolder, AFileThatWasExchangedMeanwhileEndsTheRun) {
+  const TempFolder folder;
+  const std::string model = folder / "model.pt", run = folder / "run";
+  write_atomic(model, std::string_view("the model"));
+  const Json identity = run_conditions(0, at::kCPU, {model, folder / "not_there"});
+  make_folders(run + "/tiles/0000");
+  write_atomic(run + "/tiles/plan.json", std::string_view("{}"));
+  write_atomic(run + "/tiles/0000/tile", std::string_view("a result"));
+  EXPECT_NO_THROW(check_files_are_as_claimed(identity, run));
+  write_atomic(model, std::string_view("the model"));  // touched, and the same
+  EXPECT_NO_THROW(check_files_are_as_claimed(identity, run));
+  EXPECT_TRUE(file_exists(run + "/tiles/0000/tile"));
+  write_atomic(model, std::string_view("another"));
+  EXPECT_ERROR(check_files_are_as_claimed(identity, run), kInput, "model.pt was changed while the run read it");
+  EXPECT_FALSE(file_exists(run + "/tiles/0000/tile"));
+  EXPECT_TRUE(file_exists(run + "/tiles/plan.json"));
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ class Tried:
     def __init__(self, kind: str, what: str) -> None:
         self.kind, self.what, self.times, self.lost = kind, what, 0, []
 
-    def add(self, loss: str | None) -> None:
-        self.times += 1
+    def add(self, loss: str | None, times: int = 1) -> None:
+        self.times += times
         if loss:
             self.lost.append(loss)
 
@@ -73,35 +73,45 @@ class Killer:
 
         return Copy()
 
-    def kill(self, call: int) -> str | None:
-        """What was lost, or nothing."""
+    def kill(self, calls: tuple[int, ...]) -> str | None:
+        """What was lost, or nothing. Of several calls, each ends the run that goes on where the one before it was killed."""
+        said = f"call {' and '.join(map(str, calls))}"
         with self.fresh() as folder:
-            killed = self.servers.run(self.command, folder, str(call))
-            if killed.returncode != -9 and killed.returncode != self.code:
-                return f"call {call}: exit code {killed.returncode}, {subjects.last_line(killed)}"
+            for call in calls:
+                killed = self.servers.run(self.command, folder, str(call))
+                if killed.returncode != -9 and killed.returncode != self.code:
+                    return f"{said}: exit code {killed.returncode}, {subjects.last_line(killed)}"
             again = self.servers.run(self.command, folder)
             if again.returncode != self.code:
-                return f"call {call}: run again, exit code {again.returncode}: {subjects.last_line(again)}"
+                return f"{said}: run again, exit code {again.returncode}: {subjects.last_line(again)}"
             files = subjects.contents(folder / "out")
             if files != self.files:
                 names = sorted(name for name in files.keys() | self.files.keys() if files.get(name) != self.files.get(name))
-                return f"call {call}: other bytes in {', '.join(names)}"
+                return f"{said}: other bytes in {', '.join(names)}"
             left = subjects.leftovers(folder)
-            return f"call {call}: left {left}" if left else None
+            return f"{said}: left {left}" if left else None
 
 
-def try_kills(base: Path, servers: server.Servers, kills: int, pool: concurrent.futures.Executor) -> list[Tried]:
+def try_kills(base: Path, servers: server.Servers, kills: int, seed: int, pool: concurrent.futures.Executor) -> list[Tried]:
     killers = dict(zip(subjects.COMMANDS, pool.map(lambda name: Killer(name, base, servers), subjects.COMMANDS), strict=True))
     tried, left, waiting = [], kills, len(killers)
     # Commands of few calls are tried at all of them; the others share what is left.
     for name, killer in sorted(killers.items(), key=lambda item: item[1].calls):
         points = spread(killer.calls, max(1, left // waiting))
         row = Tried("kill", f"`{name}`, at {len(points)} of {killer.calls} file calls")
-        for loss in pool.map(killer.kill, points):
+        for loss in pool.map(killer.kill, [(call,) for call in points]):
             row.add(loss)
         tried.append(row)
         left, waiting = left - len(points), waiting - 1
-    return tried
+    if left < 2:
+        return tried
+    # All calls were tried: what is left goes to killing the run that recovers, too.
+    rng, row = random.Random(seed), Tried("kill", "any of them, and again while it recovers")
+    chosen = [killers[name] for name in rng.choices(list(killers), [killer.calls for killer in killers.values()], k=left // 2)]
+    pairs = [(killer, (rng.randint(1, killer.calls), rng.randint(1, killer.calls))) for killer in chosen]
+    for loss in pool.map(lambda pair: pair[0].kill(pair[1]), pairs):
+        row.add(loss, times=2)
+    return [*tried, row]
 
 
 def try_input(base: Path, servers: server.Servers, case: damage.Case) -> str | None:
@@ -176,7 +186,7 @@ def main() -> int:
         subjects.prepare(base)
         servers, tried = server.Servers(Path(name)), []
         if options.kills:
-            tried += try_kills(base, servers, options.kills, pool)
+            tried += try_kills(base, servers, options.kills, options.seed, pool)
         if options.inputs:
             tried += try_inputs(base, servers, options.inputs, options.seed, pool)
         servers.close()

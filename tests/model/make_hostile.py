@@ -11,6 +11,7 @@ import io
 import pathlib
 import struct
 import sys
+import warnings
 import zipfile
 
 import torch
@@ -72,6 +73,12 @@ class WritesWhenItsStateIsSet(torch.nn.Module):
 class Prints(Small):
     def forward(self, x):
         print("this must not be among the results")
+        return self.fc(x)
+
+
+class Warns(Small):
+    def forward(self, x):
+        warnings.warn("\x1b]0;the title of the terminal\x07")  # noqa: B028
         return self.fc(x)
 
 
@@ -153,6 +160,11 @@ def make_attacks_by_code():
     )
     keep("remembers_time", source_with("torch.relu(", "torch.mul(ops.prim.TimePoint(), "), "uses prim::TimePoint")
     keep("other_memory", source_with("torch.relu(", "torch.set_(x, "), "uses aten::set_")
+    keep("memory_of_another", source_with("torch.relu(", "torch.set(x, "), "uses aten::set at")
+    # These read and write where an index says, and do not look at the index.
+    keep("rows_of_an_index", source_with("torch.relu(", "torch._convert_indices_from_csr_to_coo(x, "), "uses aten::_convert_ind")
+    keep("gradient_by_name", source_with("torch.relu(", "torch.sigmoid_backward(x, "), "uses aten::sigmoid_backward")
+    keep("sparse_tensor", source_with("torch.relu(", "torch.sparse_mask(x, "), "uses aten::sparse_mask")
     keep("unknown_operator", source_with("torch.relu(", "ops.my_library.f("), "Unknown builtin op: my_library::f")
 
 
@@ -236,6 +248,7 @@ if __name__ == "__main__":
     make_attacks_by_records()
     make_attacks_by_pickle()
     (FOLDER / "prints.pt").write_bytes(scripted(Prints()))
+    (FOLDER / "warns.pt").write_bytes(scripted(Warns()))
     (FOLDER / "harmless.pt").write_bytes(scripted(Small()))
     (FOLDER / "rewritten.pt").write_bytes(written(records(scripted(Small()))))
     (FOLDER / "refusals.txt").write_text("".join(f"{name}\t{says}\n" for name, says in refusals.items()))

@@ -267,6 +267,10 @@ TEST(TrainNetwork, RefusesTheCheckpointOfAnotherTraining) {
   EXPECT_ERROR(train_network(two_clouds(), options), kUsage, "is of another training (learning_rate was 0.02, is 0.5)");
   options.learning_rate = 0.02;
   EXPECT_ERROR(train_network(two_clouds(100), options), kUsage, "training samples");
+  Bytes changed = read_bytes(folder / "checkpoint.safetensors");
+  changed[changed.size() - 3] ^= std::byte{4};  // a weight
+  write_atomic(folder / "checkpoint.safetensors", changed);
+  EXPECT_ERROR(train_network(two_clouds(), options), kInput, "checkpoint.safetensors is not as the training wrote it");
   save_network(folder / "checkpoint.safetensors", architectures().make("mlp")->build(0), "mlp");
   EXPECT_ERROR(train_network(two_clouds(), options), kInput, "checkpoint.safetensors: it is no training checkpoint");
   write_atomic(folder / "checkpoint.safetensors", std::string_view("not a checkpoint"));

@@ -36,6 +36,10 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
+// Throws kInput when a file that is mapped (core/memory.h) was written to meanwhile: what was read of it before is something else
+// than what is read of it now. One that was replaced by another of its name is still the old one to those who have it mapped.
+void check_mapped_files_unchanged();
+
 // MD5 of a file, for those whose publishers give no other sum.
 std::string md5_of_file(const std::string& path);
 

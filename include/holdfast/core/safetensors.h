@@ -23,4 +23,8 @@ TensorFile read_safetensors(const std::string& path);
 std::vector<std::byte> format_safetensors(const TensorFile& file);
 void write_safetensors(const std::string& path, const TensorFile& file);  // atomic
 
+// Adds the SHA-256 of all the rest to the metadata, as "digest"; and whether a file has one that is still true.
+void seal(TensorFile& file);
+bool is_sealed(const TensorFile& file);
+
 }  // namespace holdfast

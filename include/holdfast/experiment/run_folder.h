@@ -52,9 +52,19 @@ void wait_for_readers(Communicator* ranks, const std::string& folder);
 // of the files it reads (names that are no files are passed over).
 Json run_conditions(std::int64_t tile, at::Device device, const std::vector<std::string>& files);
 
+// At a run's end: throws kInput when a file of its identity is another one by now. The tiles go: nobody knows which of the two
+// they were made of.
+void check_files_are_as_claimed(const Json& identity, const std::string& folder);
+
 // Whether the claimed run is complete: its manifest was written. Throws kInput when a file was changed since: what the manifest's
 // "digests" say of it is not true any more.
 bool run_is_complete(const std::string& folder);
+// The same, for those who only read the run: also throws when its gates are not those that were evaluated.
+bool run_is_unchanged(const std::string& folder);
+// Throws kInput when the manifest of a complete run has no digests: then nothing says that its files are the run's own.
+void check_digests_are_there(const std::string& folder);
+// results.json of a complete run with gates that were evaluated now; the manifest takes their digest.
+void write_results_with_gates(const std::string& folder, const Json& results);
 // SHA-256 of the run's files of these names, those that are there: for the manifest. Gates are no part of results.json's: they
 // may be changed and held against a finished run.
 Json file_digests(const std::string& folder, const std::vector<std::string>& names);

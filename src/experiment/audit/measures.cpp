@@ -29,6 +29,22 @@ Measurement measurement_from(const Json& json) {
   return measured;
 }
 
+// A digest of the numbers stands beside them.
+Json sealed(Json json) {
+  const std::string digest = sha256_hex(as_bytes(json.dump()));
+  json["digest"] = digest;
+  return json;
+}
+
+Json read_sealed(const std::string& path) {
+  Json json = read_json(path);
+  const std::string digest = json.is_object() ? json.value("digest", "") : "";
+  json.erase("digest");
+  if (sha256_hex(as_bytes(json.dump())) != digest)
+    input_error("{} is not as the run wrote it; delete the file and run again", path);
+  return json;
+}
+
 // Rank 0 decides for all: its file may come to be while another rank looks for it.
 bool is_stored(const std::string& path, Communicator* ranks) {
   if (ranks == nullptr) return file_exists(path);
@@ -44,14 +60,14 @@ MeasureRow run_measure(const MeasureCell& cell, const TileOptions& tiles, const 
   if (is_stored(path, ranks)) {
     if (ranks != nullptr && !ranks->leads()) return {cell, {}};
     if (progress != nullptr) progress->advance(cell.subject.samples.count());
-    return {cell, measurement_from(read_json(path))};
+    return {cell, measurement_from(read_sealed(path))};
   }
   const Measurement measured = ranks == nullptr
                                    ? measure_all(*cell.measure, cell.task(), tiles, progress)
                                    : measure_together(*ranks, folder, *cell.measure, cell.task(), tiles, progress);
   if (ranks != nullptr && !ranks->leads()) return {cell, {}};
   make_folders(folder);
-  write_json(path, stored(measured));
+  write_json(path, sealed(stored(measured)));
   return {cell, measured};
 }
 

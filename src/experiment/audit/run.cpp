@@ -212,6 +212,7 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
   Json results = audit.results();
   audit.finish_samples();
   if (const std::string measures = audit.measures(); !measures.empty()) write_atomic(folder + "/measures.csv", measures);
+  check_files_are_as_claimed(plan.identity, folder);
   write_json(folder + "/results.json", results);
   wait_for_readers(plan.ranks, folder);  // a rank that comes late must not take the run for one that was complete before
   write_json(folder + "/manifest.json", manifest_json(plan, audit, folder, started, seconds_since(start)));
@@ -221,6 +222,7 @@ Json run_audit(const AuditPlan& plan, const std::string& folder) {
 
 Json complete_audit(const AuditRequest& request, const std::string& folder) {
   if (run_is_complete(folder)) {
+    check_digests_are_there(folder);
     log_info("{} holds this run already, complete", folder);
   } else {
     AuditPlan plan = request.prepare();
@@ -233,7 +235,7 @@ Json complete_audit(const AuditRequest& request, const std::string& folder) {
   Json results = read_json(folder + "/results.json");
   const Json drops = request.compare.empty() ? Json::array() : drops_against(request.compare, folder);
   results["gates"] = check_gates(request.gates, results.at("rows"), results.value("measures", Json::array()), drops);
-  write_json(folder + "/results.json", results);
+  write_results_with_gates(folder, results);
   return results;
 }
 

@@ -1,8 +1,10 @@
 #include "holdfast/experiment/verify_run.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include <fmt/ranges.h>
 
@@ -23,24 +25,41 @@ namespace {
 // What float32 maps of another batch size may change of a metric.
 constexpr double kValueTolerance = 1e-4;
 
-// The explained class of every sample of a row, by the row's names and the sample's number.
-class Targets {
+template <class Number>
+std::optional<Number> parse_number(const std::string& text) {
+  Number number{};
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return status == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+// What samples.csv says of the samples of a row: by the row's names and the sample's number.
+class SampleTable {
  public:
-  explicit Targets(const std::string& path) : table_(read_csv(path)) {
+  struct Entry {
+    std::int64_t target = 0;
+    std::optional<double> value;
+  };
+
+  explicit SampleTable(const std::string& path) : path_(path), table_(read_csv(path)) {
     for (const char* name : {"dataset", "model", "explainer", "attack", "metric"}) columns_.push_back(table_.column(name, path));
     epsilon_ = table_.column("epsilon", path);
     sample_ = table_.column("sample", path);
     target_ = table_.column("target", path);
+    value_ = table_.column("value", path);
   }
 
-  at::Tensor of(const Json& row, const std::vector<std::int64_t>& ids) const {
-    std::map<std::int64_t, std::int64_t> found;
-    for (const std::vector<std::string>& line : table_.rows) {
-      if (belongs(line, row)) found[std::stoll(line[sample_])] = std::stoll(line[target_]);
+  std::map<std::int64_t, Entry> entries_of(const Json& row) const {
+    std::map<std::int64_t, Entry> found;
+    for (std::size_t i = 0; i < table_.rows.size(); ++i) {
+      const std::vector<std::string>& line = table_.rows[i];
+      if (!belongs(line, row)) continue;
+      Entry& entry = found[integer(i, sample_)];
+      entry.target = integer(i, target_);
+      if (line[value_].empty()) continue;
+      entry.value = parse_number<double>(line[value_]);
+      if (!entry.value) not_a_number(i, value_);
     }
-    std::vector<std::int64_t> targets;
-    for (const std::int64_t id : ids) targets.push_back(found.at(id));
-    return at::tensor(targets, at::kLong);
+    return found;
   }
 
  private:
@@ -51,10 +70,20 @@ class Targets {
     }
     return line[epsilon_] == fmt::format("{}", row.at("threat").at("epsilon").get<double>());
   }
+  std::int64_t integer(std::size_t row, std::size_t column) const {
+    const std::optional<std::int64_t> number = parse_number<std::int64_t>(table_.rows[row][column]);
+    if (!number) not_a_number(row, column);
+    return *number;
+  }
+  [[noreturn]] void not_a_number(std::size_t row, std::size_t column) const {
+    input_error("{}:{}: column {}: '{}' is not a number", path_, table_.lines[row], table_.names[column],
+                table_.rows[row][column]);
+  }
 
+  const std::string path_;
   CsvTable table_;
   std::vector<std::size_t> columns_;
-  std::size_t epsilon_ = 0, sample_ = 0, target_ = 0;
+  std::size_t epsilon_ = 0, sample_ = 0, target_ = 0, value_ = 0;
 };
 
 const Json& entry_called(const Json& list, const std::string& name) {
@@ -93,7 +122,7 @@ class RunVerifier {
         device_(device),
         manifest_(read_json(folder_ + "/manifest.json")),
         results_(read_json(folder_ + "/results.json")),
-        targets_(folder_ + "/samples.csv") {
+        table_(folder_ + "/samples.csv") {
     found_.files = std::ssize(manifest_.at("digests"));
     for (const auto& [path, digest] : manifest_.at("identity").at("files").items()) check_file(path, digest);
   }
@@ -117,8 +146,15 @@ class RunVerifier {
     const std::string name =
         fmt::format("{}, {}, {}, {}", row.at("model").get<std::string>(), row.at("explainer").get<std::string>(),
                     row.at("attack").get<std::string>(), row.at("metric").get<std::string>());
-    std::vector<std::int64_t> ids;
-    for (const Json& sample : described) ids.push_back(sample.at("sample"));
+    std::vector<std::int64_t> ids, targets;
+    const auto entries = table_.entries_of(row);
+    for (const Json& sample : described) {
+      ids.push_back(sample.at("sample"));
+      const auto entry = entries.find(ids.back());
+      if (entry == entries.end()) input_error("{}/samples.csv: {}: sample {} is missing", folder_, name, ids.back());
+      targets.push_back(entry->second.target);
+    }
+    check_table(row, described, name, entries);
     const Json& data = entry_called(manifest_.at("datasets"), row.at("dataset"));
     const Json& described_model = entry_called(results_.at("models"), row.at("model"));
     if (described_model.value("in_python", false)) {
@@ -127,7 +163,7 @@ class RunVerifier {
     }
     const auto explainer = explainers().make(row.at("explainer").get<std::string>());
     Samples samples{.inputs = read_inputs(arrays + "/inputs.npy"),
-                    .targets = targets_.of(row, ids),
+                    .targets = at::tensor(targets, at::kLong),
                     .ids = at::tensor(ids, at::kLong),
                     .schema = share_schema(schema_from_json(data.at("schema"), folder_ + "/manifest.json"))};
     const at::Tensor perturbed = read_inputs(arrays + "/perturbed.npy");
@@ -145,6 +181,29 @@ class RunVerifier {
     const ExplainedBatch after = explain_all(*explainer, task, {.threads = 1});
     check_values(row, described, name, before, after);
     ++found_.rows;
+  }
+
+  // The numbers of the row are those of its samples.
+  void check_table(const Json& row, const Json& described, const std::string& name,
+                   const std::map<std::int64_t, SampleTable::Entry>& entries) const {
+    const auto differ = [](double first, double second) { return !(std::abs(first - second) <= 1e-9 * (1 + std::abs(first))); };
+    double sum = 0;
+    std::int64_t count = 0;
+    for (const auto& [sample, entry] : entries) {
+      sum += entry.value.value_or(0);
+      count += entry.value ? 1 : 0;
+    }
+    const Json& mean = row.at("mean");
+    if (mean.is_number() ? count == 0 || differ(sum / static_cast<double>(count), mean.get<double>()) : count > 0) {
+      input_error("{}: {}: the mean is {}, its samples' in samples.csv is {}", folder_, name, mean.dump(),
+                  count > 0 ? fmt::format("{}", sum / static_cast<double>(count)) : "none");
+    }
+    for (const Json& sample : described) {
+      const std::int64_t id = sample.at("sample");
+      const std::optional<double>& value = entries.at(id).value;
+      if (sample.at("value").is_number() && (!value || differ(*value, sample.at("value").get<double>())))
+        input_error("{}: {}: sample {} has another value in samples.csv", folder_, name, id);
+    }
   }
 
   // Ball, box, frozen features, valid rows, signs, tolerance and class: all that the threat model asks for.
@@ -190,14 +249,14 @@ class RunVerifier {
   const std::string folder_;
   const at::Device device_;
   const Json manifest_, results_;
-  const Targets targets_;
+  const SampleTable table_;
   RunVerification found_;
 };
 
 }  // namespace
 
 RunVerification verify_run(const std::string& folder, at::Device device) {
-  if (!run_is_complete(folder)) input_error("{}: there is no finished run in this folder", folder);
+  if (!run_is_unchanged(folder)) input_error("{}: there is no finished run in this folder", folder);
   if (read_json(folder + "/manifest.json").value("kind", "") != "audit")
     input_error("{}: only runs of `holdfast audit` can be verified", folder);
   return RunVerifier(folder, device).run();

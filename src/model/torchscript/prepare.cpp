@@ -80,11 +80,11 @@ bool turn_off_batch_statistics(Graph& graph) {
   return true;
 }
 
-// What a model prints would stand among the program's results.
+// What a model prints would stand among the program's results, and a warning could steer the terminal.
 bool turn_off_printing(Graph& graph) {
   bool edited = false;
   visit_nodes(graph.block(), [&](Node* node) {
-    if (!is_called(node, {"prim::Print"})) return;
+    if (!is_called(node, {"prim::Print", "aten::warn"})) return;
     node->destroy();
     edited = true;
   });
