@@ -16,12 +16,13 @@ import typing as _typing
 
 import torch as _torch  # its libraries must be loaded before ours
 
+from ._built_for import CUDA as _CUDA
 from ._built_for import TORCH as _TORCH
 
-if _torch.__version__.split("+")[0] != _TORCH.split("+")[0]:
+if _torch.__version__.split("+")[0] != _TORCH.split("+")[0] or (_CUDA and _torch.version.cuda is None):
     raise ImportError(
-        f"holdfast was built for torch {_TORCH}, and torch {_torch.__version__} is installed; build it again: "
-        "pip install . --no-build-isolation --force-reinstall"
+        f"holdfast was built for torch {_TORCH}{' with CUDA' if _CUDA else ''}, and torch {_torch.__version__} is installed; "
+        "build it again in its source folder: pip install --no-deps --force-reinstall ."
     )
 
 from ._attack import Attacked, Threat, attack

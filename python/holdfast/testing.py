@@ -14,8 +14,8 @@ from typing import Any
 from ._attack import Threat
 from ._audit import audit
 from ._conformance import check
-from ._core import Error
 from ._model import AnyModel
+from ._question import real
 from ._run import Run
 
 __all__ = ["assert_explanations_hold", "check"]
@@ -38,12 +38,12 @@ def assert_explanations_hold(
     reproduces it. ``more`` goes to :func:`holdfast.audit`; the finished run comes back.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    if isinstance(at_least, bool) or not isinstance(at_least, (int, float)):
-        raise Error(f"at_least: {at_least!r} is no number")
+    at_least = real(at_least, "at_least")
     run = audit(model, inputs, explainer=explainer, attack=attack, metric=metric, threat=threat, progress=False, **more)
     failed = [i for i, row in enumerate(run.rows) if row["mean"] is None or not _holds(row, at_least)]
     if failed:
-        raise AssertionError("\n".join(_message(run, i, at_least) for i in failed))
+        told = "".join(f", {name}={value!r}" for name, value in more.items() if isinstance(value, (int, float, str)))
+        raise AssertionError("\n".join(_message(run, i, at_least, told) for i in failed))
     return run
 
 
@@ -51,7 +51,7 @@ def _holds(row: dict[str, Any], limit: float) -> bool:
     return bool(row["mean"] >= limit if row["direction"] == "higher" else row["mean"] <= limit)
 
 
-def _message(run: Run, index: int, limit: float) -> str:
+def _message(run: Run, index: int, limit: float, more: str) -> str:
     row = run.rows[index]
     sign = "at least" if row["direction"] == "higher" else "at most"
     value = "undefined" if row["mean"] is None else f"{row['mean']:.4f} [{row['low']:.4f}, {row['high']:.4f}]"
@@ -70,7 +70,7 @@ def _message(run: Run, index: int, limit: float) -> str:
         )
     lines.append(
         f"  again: holdfast.audit(model, inputs, explainer={row['explainer']!r}, attack={row['attack']!r}, "
-        f"metric={row['metric']!r}, threat=holdfast.Threat({threat['norm']!r}, {threat['epsilon']!r}))"
+        f"metric={row['metric']!r}, threat=holdfast.Threat({threat['norm']!r}, {threat['epsilon']!r}){more})"
     )
     lines.append(f"  report: {run.report()}")
     return "\n".join(lines)
