@@ -114,9 +114,19 @@ if(HOLDFAST_WITH_TORCH)
     find_program(HOLDFAST_PYTHON python3 HINTS ${CMAKE_CURRENT_SOURCE_DIR}/.venv/bin NO_CMAKE_PATH REQUIRED)
   endif()
   # While it builds, pip hides the environment's packages by variables of Python; -I does not read them.
-  if(SKBUILD)
-    unset(Torch_DIR CACHE)  # the build folder may be of another environment
+  # A build folder may be used again for another environment; what was found of the first one's torch is forgotten.
+  if(DEFINED CACHE{HOLDFAST_TORCH_OF} AND NOT HOLDFAST_TORCH_OF STREQUAL HOLDFAST_PYTHON)
+    get_cmake_property(of_python CACHE_VARIABLES)
+    list(FILTER of_python INCLUDE REGEX "^_Python3_|^Python3_INCLUDE_DIR$")
+    if(SKBUILD)
+      list(REMOVE_ITEM of_python Python3_INCLUDE_DIR)  # which it gives, of the new one
+    endif()
+    foreach(found ${of_python} Torch_DIR Caffe2_DIR TORCH_LIBRARY c10_LIBRARY C10_CUDA_LIBRARY kineto_LIBRARY HOLDFAST_TORCH_PYTHON HOLDFAST_CUDA_COMPILES
+                  HOLDFAST_NCCL_COMPILES HOLDFAST_NCCL_HEADERS)
+      unset(${found} CACHE)
+    endforeach()
   endif()
+  set(HOLDFAST_TORCH_OF ${HOLDFAST_PYTHON} CACHE INTERNAL "")
   foreach(flags -Wignore "-Wignore;-I")
     if(NOT Torch_DIR AND NOT torch_prefix)
       execute_process(COMMAND ${HOLDFAST_PYTHON} ${flags} -c "import torch.utils; print(torch.utils.cmake_prefix_path)"

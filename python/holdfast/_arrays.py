@@ -32,7 +32,9 @@ def to_tensor(array: Any, what: str) -> torch.Tensor:
         raise Error(f"{what}: is no array: {reason}") from None
     if plain.dtype.kind not in "biuf":
         kinds = {"U": "text", "S": "text", "T": "text", "M": "times", "m": "times", "c": "complex numbers"}
-        raise Error(f"{what}: has elements that are {kinds.get(plain.dtype.kind, 'Python objects')}; they must be numbers")
+        advice = "; give a pandas frame itself, whose text columns are categories" if isinstance(array, np.ndarray) else ""
+        found = kinds.get(plain.dtype.kind, "Python objects")
+        raise Error(f"{what}: has elements that are {found}; they must be numbers{advice if found == 'text' else ''}")
     if plain.dtype == np.longdouble:
         plain = plain.astype(np.float64)
     if not plain.dtype.isnative:
