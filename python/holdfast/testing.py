@@ -27,9 +27,9 @@ def assert_explanations_hold(
     *,
     threat: Threat | Mapping[str, Any],
     at_least: float,
-    explainer: str = "saliency",
-    attack: str = "gauntlet(effort=light)",
-    metric: str = "top_k",
+    explainer: Any = "saliency",
+    attack: Any = "gauntlet(effort=light)",
+    metric: Any = "top_k",
     **more: Any,
 ) -> Run:
     """Attacks the explanations and raises AssertionError where the metric falls below ``at_least`` at some epsilon.
@@ -61,13 +61,8 @@ def _message(run: Run, index: int, limit: float, more: str) -> str:
         f"{value}, {sign} {limit:g} is asked for",
         "  levels: " + ", ".join(f"{key} {_short(row.get(key))}" for key in ("chance", "between", "lift", "specific")),
     ]
-    worst = run.worst(1, row=index)
-    if len(worst):
-        one = worst.samples[0]
-        lines.append(
-            f"  worst sample: {one['sample']}, value {_short(one['value'])}: "
-            f"top {worst._features(one['top_original'])} became {worst._features(one['top_perturbed'])}"
-        )
+    if worst := _worst_sample(run, index):
+        lines.append(f"  worst sample: {worst}")
     lines.append(
         f"  again: holdfast.audit(model, inputs, explainer={row['explainer']!r}, attack={row['attack']!r}, "
         f"metric={row['metric']!r}, threat=holdfast.Threat({threat['norm']!r}, {threat['epsilon']!r}){more})"
@@ -76,8 +71,21 @@ def _message(run: Run, index: int, limit: float, more: str) -> str:
     return "\n".join(lines)
 
 
+def _worst_sample(run: Run, index: int) -> str:
+    worst = run.worst(1, row=index)
+    if not len(worst):
+        return ""
+    one = worst.samples[0]
+    before, after = (worst._features(one[key]) for key in ("top_original", "top_perturbed"))
+    return f"{one['sample']}, value {_short(one['value'])}: top {before} became {after}"
+
+
 def _short(value: Any) -> str:
     return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+# Rows whose worst sample the fixture's message shows.
+_WORST_SHOWN = 3
 
 
 class Auditor:
@@ -91,6 +99,7 @@ class Auditor:
         self._count = 0
 
     def __call__(self, models: Any, inputs: Any, **more: Any) -> Run:
+        __tracebackhide__ = True
         self._count += 1
         more.setdefault("out", self._folder / f"run_{self._count}")
         more.setdefault("progress", False)
@@ -101,5 +110,8 @@ class Auditor:
                 f"  {gate['gate']}: {', '.join(_short(one['value']) for one in gate['rows'] if not one['met'])}"
                 for gate in missed
             ]
-            raise AssertionError("\n".join(["gates were missed:", *rows, str(run), f"report: {run.report()}"]))
+            failed = list(dict.fromkeys(one["row"] for gate in missed for one in gate["rows"] if not one["met"] and "row" in one))
+            worst = [f"  {run.rows[i]['model']}: {text}" for i in failed[:_WORST_SHOWN] if (text := _worst_sample(run, i))]
+            lines = ["gates were missed:", *rows, *(["worst samples:", *worst] if worst else []), str(run)]
+            raise AssertionError("\n".join([*lines, f"report: {run.report()}"]))
         return run

@@ -8,14 +8,15 @@ import sys
 import textwrap
 import time
 import warnings
+from pathlib import Path
 
 import holdfast
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import make_network
-from holdfast.testing import assert_explanations_hold, check
+from conftest import ROOT, make_network
+from holdfast.testing import Auditor, assert_explanations_hold, check
 
 FAST = {"attack": "random(samples=3)", "metric": "top_k(k=2)", "threat": holdfast.Threat("l2", 0.3), "progress": False}
 
@@ -281,3 +282,47 @@ def test_ctrl_c_while_the_bar_is_drawn_says_nothing_else(tmp_path):
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert output == b"stopped\n" and b"Traceback" not in errors, errors.decode()[-2000:]
+
+
+def test_a_missing_library_is_one_sentence(tmp_path):
+    package = tmp_path / "holdfast"
+    package.mkdir()
+    for file in Path(holdfast.__file__).parent.glob("*.py"):
+        (package / file.name).write_text(file.read_text())
+    (package / "_core.py").write_text(
+        "raise ImportError('libonnx_proto.so.1: cannot open shared object file: No such file or directory')"
+    )
+    done = subprocess.run([sys.executable, "-c", "import holdfast"], cwd=tmp_path, capture_output=True, text=True)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: holdfast needs the library libonnx_proto.so.1, which is not on this machine"), last
+
+
+def test_the_libraries_that_the_pages_name_are_those_that_are_needed():
+    """Of Debian 12: a package for each library of the extension that is neither torch's nor part of any system."""
+    owners = {
+        "libcurl": "libcurl4",
+        "libdeflate": "libdeflate0",
+        "libfmt": "libfmt9",
+        "libfreetype": "libfreetype6",
+        "libjpeg": "libjpeg62-turbo",
+        "libonnx_proto": "libonnx1",
+        "libpng16": "libpng16-16",
+        "libprotobuf": "libprotobuf32",
+        "libcrypto": "libssl3",
+        "libtomlplusplus": "libtomlplusplus3",
+    }
+    everywhere = r"lib(c10|torch|z|stdc|gcc_s|c|m|dl|rt|pthread|gomp)\W|lib(torch|c10)_|ld-linux"
+    listed = subprocess.run(["readelf", "-d", holdfast._core.__file__], capture_output=True, text=True, check=True).stdout
+    needed = [name for name in re.findall(r"\(NEEDED\).*\[(.+)\]", listed) if not re.match(everywhere, name)]
+    packages = {owners[name.partition(".so")[0]] for name in needed}
+    for page in ("docs/building.md", "examples/github/explanations.yml"):
+        text = (ROOT / page).read_text()
+        assert packages <= set(re.findall(r"[a-z0-9-]+", text)), page
+
+
+def test_the_fixture_shows_the_worst_sample(network, inputs, tmp_path):
+    with pytest.raises(
+        AssertionError, match=r"worst samples:\n  Sequential: \d+, value \d.\d+: top feature .*, feature .* became"
+    ) as caught:
+        Auditor(tmp_path)(network, inputs, **{**FAST, "threat": holdfast.Threat("l2", 3)}, gates="top_k(k=2) >= 0.99")
+    assert str(caught.value).count("worst samples:") == 1
