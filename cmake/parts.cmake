@@ -1,7 +1,7 @@
 # The libraries Holdfast stands on, and the settings of our own targets.
 find_package(Threads REQUIRED)
 
-# What is missing is named at once, by the Debian package that has it.
+# What is missing is named at once, by the Debian package that has it. CMake leaves a message that begins with a space in one line.
 set(holdfast_missing "")
 macro(holdfast_find name package)
   find_package(${name} QUIET ${ARGN})
@@ -35,7 +35,7 @@ if(NOT HOLDFAST_PAGE AND NOT (HOLDFAST_NPM AND HOLDFAST_NPX))
 endif()
 if(holdfast_missing)
   list(JOIN holdfast_missing " " holdfast_missing)
-  message(FATAL_ERROR "Holdfast needs what is not installed; on Debian: sudo apt-get install ${holdfast_missing}")
+  message(FATAL_ERROR " Holdfast needs what is not installed; on Debian: sudo apt-get install ${holdfast_missing}")
 endif()
 
 # The messages of ONNX files. Their library was made with these two settings.
@@ -114,6 +114,19 @@ if(HOLDFAST_WITH_TORCH)
     find_program(HOLDFAST_PYTHON python3 HINTS ${CMAKE_CURRENT_SOURCE_DIR}/.venv/bin NO_CMAKE_PATH REQUIRED)
   endif()
   # While it builds, pip hides the environment's packages by variables of Python; -I does not read them.
+  # A build folder may be used again for another environment; what was found of the first one's torch is forgotten.
+  if(DEFINED CACHE{HOLDFAST_TORCH_OF} AND NOT HOLDFAST_TORCH_OF STREQUAL HOLDFAST_PYTHON)
+    get_cmake_property(of_python CACHE_VARIABLES)
+    list(FILTER of_python INCLUDE REGEX "^_Python3_|^Python3_INCLUDE_DIR$")
+    if(SKBUILD)
+      list(REMOVE_ITEM of_python Python3_INCLUDE_DIR)  # which it gives, of the new one
+    endif()
+    foreach(found ${of_python} Torch_DIR Caffe2_DIR TORCH_LIBRARY c10_LIBRARY C10_CUDA_LIBRARY kineto_LIBRARY HOLDFAST_TORCH_PYTHON HOLDFAST_CUDA_COMPILES
+                  HOLDFAST_NCCL_COMPILES HOLDFAST_NCCL_HEADERS)
+      unset(${found} CACHE)
+    endforeach()
+  endif()
+  set(HOLDFAST_TORCH_OF ${HOLDFAST_PYTHON} CACHE INTERNAL "")
   foreach(flags -Wignore "-Wignore;-I")
     if(NOT Torch_DIR AND NOT torch_prefix)
       execute_process(COMMAND ${HOLDFAST_PYTHON} ${flags} -c "import torch.utils; print(torch.utils.cmake_prefix_path)"
@@ -121,9 +134,10 @@ if(HOLDFAST_WITH_TORCH)
     endif()
   endforeach()
   list(APPEND CMAKE_PREFIX_PATH ${torch_prefix})
+  include(cuda_of_torch)
   find_package(Torch QUIET)
   if(NOT Torch_FOUND)
-    message(FATAL_ERROR "Holdfast is built against the torch that is installed, and ${HOLDFAST_PYTHON} has none: pip install torch==2.13.0")
+    message(FATAL_ERROR " Holdfast is built against the torch that is installed, and ${HOLDFAST_PYTHON} has none: pip install torch==2.13.0")
   endif()
   separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
   set(HOLDFAST_SUMS "")
@@ -131,7 +145,10 @@ if(HOLDFAST_WITH_TORCH)
   if(HOLDFAST_GLOO_HEADERS)
     list(APPEND HOLDFAST_SUMS HOLDFAST_GLOO)
   endif()
-  if(TARGET torch_cuda AND CUDAToolkit_FOUND)
+  if(TARGET torch_cuda)
+    holdfast_check_cuda_headers()
+  endif()
+  if(HOLDFAST_CUDA_COMPILES)
     find_path(HOLDFAST_NCCL_HEADERS nccl.h HINTS ${TORCH_INSTALL_PREFIX}/../nvidia/nccl/include)
     if(HOLDFAST_NCCL_HEADERS)
       include(CheckCXXSourceCompiles)

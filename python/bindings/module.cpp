@@ -6,6 +6,7 @@
 #include "call_train.h"
 #include "calls.h"
 #include "errors.h"
+#include "holdfast/core/interrupt.h"
 #include "holdfast/core/listener.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
@@ -266,8 +267,11 @@ class PythonListener final : public Listener {
     if (!show_ || show_.is_none()) return;
     try {
       show_(report.what, report.done, report.total, report.seconds_left, report.note, report.finished);
-    } catch (py::error_already_set& error) {  // what is shown must not stop the work
-      error.discard_as_unraisable("holdfast: progress");
+    } catch (py::error_already_set& error) {  // what is shown must not stop the work; Ctrl-C must
+      if (error.matches(PyExc_KeyboardInterrupt))
+        request_interrupt();
+      else
+        error.discard_as_unraisable("holdfast: progress");
     }
   }
 

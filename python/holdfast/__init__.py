@@ -12,17 +12,29 @@ Inputs and maps are torch tensors or NumPy arrays; results come back as what was
 command line, and so are their names and options: :func:`list` and :func:`describe` show them.
 """
 
+import re as _re
 import typing as _typing
 
 import torch as _torch  # its libraries must be loaded before ours
 
+from ._built_for import CUDA as _CUDA
 from ._built_for import TORCH as _TORCH
 
-if _torch.__version__.split("+")[0] != _TORCH.split("+")[0]:
+if _torch.__version__.split("+")[0] != _TORCH.split("+")[0] or (_CUDA and _torch.version.cuda is None):
     raise ImportError(
-        f"holdfast was built for torch {_TORCH}, and torch {_torch.__version__} is installed; build it again: "
-        "pip install . --no-build-isolation --force-reinstall"
+        f"holdfast was built for torch {_TORCH}{' with CUDA' if _CUDA else ''}, and torch {_torch.__version__} is installed; "
+        "build it again in its source folder: pip install --no-deps --force-reinstall ."
     )
+
+try:
+    from . import _core as _core
+except ImportError as _error:
+    if not (_missing := _re.match(r"(lib\S+\.so\S*): cannot open shared object file", str(_error))):
+        raise
+    raise ImportError(
+        f"holdfast needs the library {_missing[1]}, which is not on this machine; install the Debian packages that "
+        "docs/building.md names, or build holdfast here: pip install . in its source folder"
+    ) from None
 
 from ._attack import Attacked, Threat, attack
 from ._audit import audit, audit_config

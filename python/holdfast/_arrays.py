@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -18,12 +19,22 @@ def to_tensor(array: Any, what: str) -> torch.Tensor:
     """The array as a tensor that shares its memory, unless torch cannot read it as it lies."""
     if isinstance(array, torch.Tensor):
         return array
+    if array is None:
+        raise Error(f"{what}: is None; an array of numbers is expected")
+    if isinstance(array, (str, os.PathLike)):
+        raise Error(f"{what}: {os.fspath(array)!r} is text, and an array is expected; read the file first: numpy.load(path)")
     try:
         plain = np.asarray(array)
-    except ValueError as error:
-        raise Error(f"{what}: is no array: {error}") from None
+        if plain.dtype == object:  # what frames with columns of several types give
+            plain = np.asarray(plain.tolist())
+    except (TypeError, ValueError) as error:
+        reason = "its parts have different shapes" if "inhomogeneous" in str(error) else error
+        raise Error(f"{what}: is no array: {reason}") from None
     if plain.dtype.kind not in "biuf":
-        raise Error(f"{what}: has elements of type {plain.dtype}; they must be numbers")
+        kinds = {"U": "text", "S": "text", "T": "text", "M": "times", "m": "times", "c": "complex numbers"}
+        advice = "; give a pandas frame itself, whose text columns are categories" if isinstance(array, np.ndarray) else ""
+        found = kinds.get(plain.dtype.kind, "Python objects")
+        raise Error(f"{what}: has elements that are {found}; they must be numbers{advice if found == 'text' else ''}")
     if plain.dtype == np.longdouble:
         plain = plain.astype(np.float64)
     if not plain.dtype.isnative:
@@ -45,9 +56,8 @@ def class_tensor(classes: Any, samples: int, what: str) -> torch.Tensor | None:
     """Classes as a tensor; one number stands for all samples."""
     if classes is None:
         return None
-    if isinstance(classes, int):
-        return torch.full((samples,), classes)
-    return to_tensor(classes, what)
+    found = to_tensor(classes, what)
+    return found.expand(samples) if found.dim() == 0 else found
 
 
 def as_given(array: Any) -> Callable[[torch.Tensor], Any]:

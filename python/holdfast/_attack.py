@@ -56,7 +56,8 @@ class Threat:
     def epsilons(self) -> list[float]:
         """Every epsilon as a number."""
         given = self.epsilon
-        several = [given] if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) else list(given)
+        single = isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or getattr(given, "ndim", None) == 0
+        several: list[Any] = [given] if single else [*given]  # type: ignore[misc]
         if not several:
             raise Error("epsilon: there is none")
         return [_number("epsilon", one) for one in several]
@@ -160,7 +161,7 @@ def native_threat(threat: Threat | Mapping[str, Any]) -> _core.Threat:
                 raise Error(f"threat: {key!r} is not one of {', '.join(known)}")
         threat = Threat(**threat)
     if not isinstance(threat, Threat):
-        raise Error(f"threat: {threat!r} is no holdfast.Threat")
+        raise Error(f"threat: {threat!r} is no holdfast.Threat; write holdfast.Threat('l2', 0.1)")
     native = _core.Threat()
     for name, value in threat.values().items():
         setattr(native, name, value)

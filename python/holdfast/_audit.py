@@ -9,6 +9,7 @@ import secrets
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -19,9 +20,9 @@ from ._arrays import Array
 from ._attack import Threat, native_threat
 from ._core import Error
 from ._data import read_labels
-from ._extend import call_text, own_digests, own_digests_of_text
+from ._extend import OF_ONE_MODEL, call_text, own_digests, own_digests_of_text
 from ._foreign import explainer_calls
-from ._model import AdaptedModel, AnyModel, Model, input_form, prepared
+from ._model import AdaptedModel, AnyModel, Model, device_of, input_form, name_of, prepared
 from ._question import count, make_question, word
 from ._run import Run
 from ._schema import AnySchema
@@ -98,6 +99,8 @@ def audit(
         raise Error(f"models: {os.fspath(models)!r} is a path; read it with load_model, or a configuration with audit_config")
     named = _named(models)
     form = input_form(next(iter(named.values())), inputs, schema)
+    if _is_narrow(form.array):  # a run's arrays are float32 or float64
+        form = replace(form, array=form.array.float())
     if form.function is not None and len(named) > 1:
         raise Error(
             "models: an audit of token ids or several inputs takes one model at a time, since each packs them its own way; "
@@ -116,6 +119,12 @@ def audit(
     choice.call = f"holdfast.audit({', '.join(named)})"
     with ExitStack() as stack:
         trial.explainers = stack.enter_context(explainer_calls(explainer))
+        for call in trial.explainers:
+            if len(named) > 1 and call.partition("(")[0] in OF_ONE_MODEL:
+                raise Error(
+                    f"explainer: {call} explains the one model that it was made with, and {len(named)} are audited; audit each "
+                    "with its own, and holdfast.compare(run_a, run_b) has the differences"
+                )
         choice.trial = trial
         choice.methods = json.dumps(_own(trial))
         natives = {key: stack.enter_context(prepared(model, form)) for key, model in named.items()}
@@ -168,11 +177,15 @@ def audit_config(
     changed = [f"{key}={json.dumps(value)}" for key, value in (overrides or {}).items()]
     with listening(progress) as warned:
         _core.audit_config(
-            os.fspath(path), choice, changed, count(tile, "tile"), count(threads, "threads", limit=2**31), torch.device(device)
+            os.fspath(path), choice, changed, count(tile, "tile"), count(threads, "threads", limit=2**31), device_of(device)
         )
     run = Run(choice.out, warned)
     warn(run.warnings)
     return run
+
+
+def _is_narrow(array: torch.Tensor) -> bool:
+    return array.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16)
 
 
 def _folder(out: str | os.PathLike[str] | None) -> str:
@@ -189,8 +202,9 @@ def _named(models: Any) -> dict[str, Any]:
     if not isinstance(models, Mapping):
         if isinstance(models, AdaptedModel):
             return {next(iter(_named(models.model))): models}
-        name = models.name if isinstance(models, Model) else getattr(models, "__name__", type(models).__name__)
-        return {name: models}
+        if isinstance(models, (list, tuple)):
+            raise Error("models: is a list; give a dictionary, {name: model}, or one model")
+        return {models.name if isinstance(models, Model) else name_of(models): models}
     if not models:
         raise Error("models: there is none")
     for name in models:

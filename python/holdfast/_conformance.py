@@ -29,14 +29,21 @@ def check(method: Any) -> None:
     """
     kind, name = _kind_of(method)
     failed = []
-    for row, holds in _ROWS[kind](name):
+    first: Exception | None = None  # with the traceback through the method
+    rows = _ROWS[kind](name)
+    row = "it can be called"
+    while True:
         try:
+            row, holds = next(rows, ("", None))
+            if holds is None:
+                break
             if not holds():
                 failed.append(row)
-        except Error as error:
-            failed.append(f"{row}: {error}")
+        except Exception as error:
+            first = first or error
+            failed.append(f"{row}: {error}" if isinstance(error, Error) else f"{row}: {type(error).__name__}: {error}")
     if failed:
-        raise AssertionError(f"{name} does not conform:\n" + "\n".join(f"  {row}" for row in failed))
+        raise AssertionError(f"{name} does not conform:\n" + "\n".join(f"  {row}" for row in failed)) from first
 
 
 def _kind_of(method: Any) -> tuple[str, str]:

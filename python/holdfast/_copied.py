@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import copy
 import functools
+import io
 import logging
+import shutil
 import tempfile
 import warnings
+import weakref
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,7 @@ from . import _core
 from ._arrays import to_tensor
 from ._core import Error
 from ._inputs import Form, named_inputs, several_inputs, special_tokens_of
-from ._model import AdaptedModel, Model, computes_in, evaluating, input_form, without_fast_path
+from ._model import AdaptedModel, Model, computes_in, device_of, evaluating, input_form, without_fast_path
 
 # Of the logits' size: how far the copy may be from the module.
 _TOLERANCE = 1e-4
@@ -32,9 +36,31 @@ def copied(adapted: AdaptedModel, example: Any, device: str | torch.device | Non
         example = to_tensor(example, "example")
     form = input_form(adapted, example, None)
     where, dtype = computes_in(module, form.array)
-    chosen = torch.device(device or where)
-    folder = tempfile.TemporaryDirectory()
-    path = Path(folder.name) / type(module).__name__
+    chosen = device_of(device or where)
+    folder = tempfile.mkdtemp(prefix="holdfast_")
+    try:
+        made, said = _copied_by(module, adapted, example, form, where, dtype, chosen, Path(folder))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if made._file is None:
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        weakref.finalize(made, shutil.rmtree, folder, ignore_errors=True)  # its file is read again for other inputs
+    return made, said
+
+
+def _copied_by(
+    module: Any,
+    adapted: AdaptedModel,
+    example: Any,
+    form: Form,
+    where: torch.device,
+    dtype: torch.dtype,
+    chosen: torch.device,
+    folder: Path,
+) -> tuple[Model, list[str]]:
+    path = folder / type(module).__name__
     with evaluating(module), torch.no_grad(), without_fast_path():
         if form.function is None:
             example = form.array.detach().to(where, dtype)
@@ -46,15 +72,19 @@ def copied(adapted: AdaptedModel, example: Any, device: str | torch.device | Non
             file = _exported(plain, args, kwargs, path.with_suffix(".pt2"))
             native = _core.load_model(file, chosen, **reading)
         except Exception:  # whatever torch.export does not follow, tracing may
-            file = _traced(plain, args, kwargs, path.with_suffix(".pt"))
-            native = _core.load_model(file, chosen, **reading)
+            try:
+                file = _traced(plain, args, kwargs, path.with_suffix(".pt"))
+                native = _core.load_model(file, chosen, **reading)
+            except Exception as error:
+                why = str(error).replace(f"{path.with_suffix('.pt')}: ", "").strip().partition("\n")[0]
+                raise Error(f"load_model: {type(module).__name__} can neither be exported nor traced: {why}") from error
     said = [message.replace(file, type(module).__name__) for message in _core.take_warnings()]
     made = Model(native)
     native.rename(type(module).__name__)
     if form.function is not None:  # its inputs are packed, as they come
         made._file = (file, chosen, reading["output_kind"], reading["output_name"], adapted.embedding)
+        made._folder = str(folder)
         made._special_tokens = tuple({*adapted.special_tokens, *special_tokens_of(module, torch.nn.Module())})
-        made._folder = folder
     _check(made, example, form, expected)
     return made, said
 
@@ -117,7 +147,7 @@ def _exported(module: torch.nn.Module, args: tuple[torch.Tensor, ...], kwargs: d
     any_size = {0: torch.export.Dim.AUTO}
     sizes: Any = dict.fromkeys(kwargs, any_size) if kwargs else tuple(any_size for _ in args)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             program = torch.export.export(module, args, kwargs, dynamic_shapes=sizes)
             torch.export.save(program, path)

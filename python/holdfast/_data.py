@@ -68,6 +68,7 @@ def _stream(source: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
     if isinstance(source, torch.utils.data.Dataset):
         loader = torch.utils.data.DataLoader(source, batch_size=_BATCH)
     labels: list[torch.Tensor] = []
+    may_be_classes = True
     shape: tuple[int, ...] | None = None
     dtype = torch.float32
     count = 0
@@ -81,7 +82,7 @@ def _stream(source: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
                     dtype = torch.int64
                 shape = tuple(rows.shape[1:])
                 count += len(rows)
-                if classes is not None:
+                if classes is not None and (may_be_classes := may_be_classes and _are_classes(classes)):
                     labels.append(classes.detach().cpu().reshape(-1))
                 rows.detach().to("cpu", dtype).contiguous().numpy().tofile(file)
             if shape is None:
@@ -91,16 +92,27 @@ def _stream(source: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
             mapped = torch.from_file(file.name, shared=False, size=elements, dtype=dtype)
         finally:
             os.unlink(file.name)  # what is mapped stays
+    if not may_be_classes:
+        return mapped.view(count, *shape), None
     if labels and sum(map(len, labels)) != count:
         raise Error(f"{what}: there are {sum(map(len, labels))} labels for {count} samples")
     return mapped.view(count, *shape), torch.cat(labels).long() if labels else None
 
 
+def _are_classes(labels: torch.Tensor) -> bool:
+    """One whole number for each sample. What else comes with samples, values of a regression say, is no class."""
+    if labels.shape[1:].numel() != 1:
+        return False
+    return not labels.is_floating_point() or bool((labels == labels.round()).all())
+
+
 def _parts(batch: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
-    if isinstance(batch, torch.Tensor):
-        return batch, None
-    if isinstance(batch, (list, tuple)) and batch and isinstance(batch[0], torch.Tensor):
-        return batch[0], batch[1] if len(batch) > 1 and isinstance(batch[1], torch.Tensor) else None
+    arrays = (torch.Tensor, np.ndarray)
+    if isinstance(batch, arrays):
+        return to_tensor(batch, what), None
+    if isinstance(batch, (list, tuple)) and batch and isinstance(batch[0], arrays):
+        classes = batch[1] if len(batch) > 1 and isinstance(batch[1], arrays) else None
+        return to_tensor(batch[0], what), None if classes is None else to_tensor(classes, "labels")
     if isinstance(batch, Mapping):
         raise Error(
             f"{what}: a batch is a dict; put its inputs together: {{name: torch.cat([b[name] for b in loader]) for name in ...}}"
@@ -113,13 +125,29 @@ def read_labels(labels: Any, given: Given | None) -> torch.Tensor | None:
     if labels is None:
         return None if given is None else given.labels
     if hasattr(labels, "cat"):
-        labels = labels.cat.codes
+        labels = labels.cat.codes.where(labels.notna(), np.nan)
+    elif hasattr(labels, "codes"):  # pandas.Categorical
+        labels = np.where(labels.codes < 0, np.nan, labels.codes)
     if hasattr(labels, "to_numpy"):
         labels = labels.to_numpy()
-    if not isinstance(labels, torch.Tensor) and isinstance(labels, Iterable):
+    if isinstance(labels, Iterable) and not isinstance(labels, (str, torch.Tensor)):
         plain = np.asarray(labels)
-        if plain.dtype == bool:
-            return torch.from_numpy(plain.astype(np.int64))
+        if any(isinstance(one, str) for one in plain.reshape(-1)[:1].tolist()):
+            raise Error(
+                "labels: are text; give the number of each class, from 0 in the order of the model's outputs: "
+                "pandas.factorize(labels, sort=True)[0]"
+            )
         labels = plain
     found = to_tensor(labels, "labels")
+    if found.dim() == 2 and found.shape[1] == 1:  # a column of a frame
+        found = found[:, 0]
+    if found.dim() == 1 and found.is_floating_point():  # pandas makes them so where a value was missing
+        wrong = (found != found.round()).nonzero()  # NaN is unlike itself
+        if len(wrong):
+            first = int(wrong[0])
+            value = float(found[first])
+            raise Error(
+                f"labels: sample {first} has {'none' if value != value else f'{value:g}'}; classes are whole numbers from 0"
+            )
+        return found.long()
     return found.long() if found.dtype == torch.bool else found

@@ -27,6 +27,8 @@ P = ParamSpec("P")
 _MARK = "holdfast_method"
 # Name and digest of what was registered, by kind and name.
 _OWN: dict[tuple[str, str], str] = {}
+# Explainers that are objects of other libraries: each explains the model that it was made with.
+OF_ONE_MODEL: set[str] = set()
 
 
 class _Decorator(Protocol[P]):
@@ -82,6 +84,10 @@ def metric(
         citation: Whom to cite.
     """
     own = _Own("metrics", function, 2, name, limits, citation)
+    has_k = any(option["name"] == "k" and isinstance(option["default"], int) for option in own.options)
+    for option in own.options:
+        if has_k and option["name"] == "k":
+            option.setdefault("low", 1.0)  # the size of a set
 
     def call(original: np.ndarray[Any, Any], perturbed: np.ndarray[Any, Any], **options: Any) -> np.ndarray[Any, Any]:
         values = _numbers(function(original, perturbed, **options), own.name)
@@ -89,7 +95,6 @@ def metric(
             raise Error(f"{own.name}: it gave values of shape {list(values.shape)}; {len(original)} are expected, one a pair")
         return values
 
-    has_k = any(option["name"] == "k" and isinstance(option["default"], int) for option in own.options)
     facts = {
         "higher_is_more_alike": bool(higher_is_more_alike),
         "perfect": float(perfect),
@@ -137,6 +142,7 @@ def explainer(
 
     if (foreign := adapted(function, arguments or {})) is not None:
         function, name = foreign.function, name or foreign.name
+        OF_ONE_MODEL.add(name)
     elif arguments is not None:
         raise Error("arguments: they are for objects of other libraries; give a function options instead")
     own = _Own("explainers", function, 3, name, limits, citation)
@@ -147,9 +153,20 @@ def explainer(
         # What draws from torch's generator draws the same again for the same samples, and leaves no trace.
         with torch.random.fork_rng(devices=[inputs.device] if inputs.is_cuda else []):
             torch.manual_seed(seed % 2**63)
-            maps = function(model, x, targets, **options)
-        if not isinstance(maps, torch.Tensor):
-            maps = torch.as_tensor(np.asarray(maps))
+            try:
+                maps = function(model, x, targets, **options)
+            except RuntimeError as error:
+                if x.requires_grad or "does not require grad" not in str(error):
+                    raise
+                raise Error(
+                    f"{own.name}: its x carries no gradients, since it is not differentiable=True; begin with "
+                    "x = x.detach().requires_grad_()"
+                ) from error
+        if not isinstance(maps, (torch.Tensor, np.ndarray)):
+            raise Error(
+                f"{own.name}: it gave a {type(maps).__name__}; maps of the inputs' shape are expected, {list(inputs.shape)}"
+            )
+        maps = torch.as_tensor(maps)
         if maps.shape != inputs.shape:
             raise Error(f"{own.name}: it gave maps of shape {list(maps.shape)}; the inputs have {list(inputs.shape)}")
         return (maps if asked else maps.detach()).to(inputs)
@@ -188,7 +205,10 @@ def attack_method(
     own = _Own("attacks", function, 1, name, limits, citation)
 
     def call(task: Any, **options: Any) -> Callable[[Any], torch.Tensor | None]:
-        points: Iterator[Any] = iter(function(task, **options))
+        proposed = function(task, **options)
+        if isinstance(proposed, (torch.Tensor, np.ndarray)) or not hasattr(proposed, "__iter__"):
+            raise Error(f"{own.name}: it returned a {type(proposed).__name__}; points are proposed with yield")
+        points: Iterator[Any] = iter(proposed)
         send = getattr(points, "send", lambda values: next(points))
 
         def advance(values: torch.Tensor | None) -> torch.Tensor | None:
@@ -396,6 +416,10 @@ def call_text(call: Any, kind: str, what: str) -> str:
         return str(marked[1])
     if marked is not None:
         raise Error(f"{what}: {marked[1]} is one of the {marked[0]}, not of the {kind}")
+    decorator = {"explainers": "explainer", "metrics": "metric"}.get(kind, f"{kind[:-1]}_method")
+    if callable(call) and kind != "methods":
+        name = getattr(call, "__name__", type(call).__name__)
+        raise Error(f"{what}: {name} is a function that holdfast does not know; put @holdfast.{decorator} above it")
     raise Error(f"{what}: {call!r} is no text, and was not made with a decorator of holdfast")
 
 

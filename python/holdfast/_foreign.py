@@ -74,6 +74,8 @@ def explainer_calls(given: Any, what: str = "explainer") -> Iterator[list[str]]:
     added: list[str] = []
     try:
         for one in several:
+            if isinstance(one, type):
+                raise Error(f"{what}: {one.__name__} is a class; make an object of it for your model: {one.__name__}(model)")
             foreign = None if isinstance(one, str) or hasattr(one, _extend._MARK) else adapted(one, {})
             if foreign is None:
                 texts.append(_extend.call_text(one, "explainers", what))
@@ -82,9 +84,11 @@ def explainer_calls(given: Any, what: str = "explainer") -> Iterator[list[str]]:
             while name in added:
                 name += "_again"
             _extend.explainer(foreign.function, name=name)
+            _extend.OF_ONE_MODEL.add(name)
             added.append(name)
             texts.append(name)
         yield texts
     finally:
         for name in added:
             _extend.forget("explainers", name)
+            _extend.OF_ONE_MODEL.discard(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,9 +44,12 @@ class Encoding:
     def __init__(self, frame: Any) -> None:
         if not len(frame):
             raise Error("inputs: the frame has no rows")
+        if not len(frame.columns):
+            raise Error("inputs: the frame has no columns")
+        names = [str(name) for name in frame.columns]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise Error(f"inputs: two columns of the frame are called {twice!r}")
         self.columns = [self._column(str(name), frame[name]) for name in frame.columns]
-        if len({column.name for column in self.columns}) < len(self.columns):
-            raise Error("inputs: two columns of the frame have one name")
         self.names = [name for column in self.columns for name in column.names]
         self._types = frame.dtypes
         self._index = frame.index
@@ -54,6 +58,7 @@ class Encoding:
     def _column(name: str, values: Any) -> _Column:
         import pandas
 
+        values = _with_type(values)
         if isinstance(values.dtype, pandas.CategoricalDtype):
             levels = list(values.cat.categories)
         elif pandas.api.types.is_bool_dtype(values.dtype):
@@ -66,10 +71,10 @@ class Encoding:
             whole = pandas.api.types.is_integer_dtype(values.dtype)
             low, high = float(finite.min()), float(finite.max())
             return _Column(name, None, whole=whole, low=low, high=high, deviation=float(finite.std()))
-        elif pandas.api.types.is_datetime64_any_dtype(values.dtype):
+        elif values.dtype.kind in "mM" or isinstance(values.dtype, (pandas.DatetimeTZDtype, pandas.PeriodDtype)):
             raise Error(f"inputs: column {name!r} holds times; turn them into numbers first")
         else:
-            levels = sorted(values.dropna().unique(), key=str)
+            levels = _levels_of_text(name, values)
         if values.isna().any():
             raise Error(f"inputs: column {name!r} has rows without a category; name them, fillna('unknown')")
         return _Column(name, levels)
@@ -78,7 +83,7 @@ class Encoding:
         """[rows, columns] float32."""
         parts = []
         for column in self.columns:
-            values = frame[self._key(frame, column.name)]
+            values = _with_type(frame[self._key(frame, column.name)])
             if column.levels is None:
                 parts.append(values.to_numpy(dtype=np.float32, na_value=np.nan)[:, np.newaxis])
             else:
@@ -145,3 +150,34 @@ class Encoding:
             return values
 
         return give
+
+
+def _with_type(values: Any) -> Any:
+    """A column of Python's own numbers or booleans as one of NumPy's."""
+    if values.dtype != object or not all(isinstance(value, numbers.Number) for value in values.dropna()):
+        return values
+    import pandas
+
+    known = values.infer_objects()
+    return known if known.dtype != object else pandas.to_numeric(values)
+
+
+# More levels than this, and in more than half of the rows another one, are no category but names or free text.
+_MANY_LEVELS = 20
+
+
+def _levels_of_text(name: str, values: Any) -> list[Any]:
+    known = values.dropna()
+    try:
+        levels = sorted(known.unique(), key=str)
+    except TypeError:
+        kind = type(known.iloc[0]).__name__
+        raise Error(
+            f"inputs: column {name!r} holds values of type {kind}; numbers, booleans or categories are expected"
+        ) from None
+    if len(levels) > _MANY_LEVELS and 2 * len(levels) > len(values):
+        raise Error(
+            f"inputs: column {name!r} has {len(levels)} different texts in {len(values)} rows, which is no category; leave it "
+            f"out, or say that it is one: frame.astype({{{name!r}: 'category'}})"
+        )
+    return levels

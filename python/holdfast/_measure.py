@@ -7,6 +7,7 @@ from typing import Any, overload
 
 from . import _core
 from ._arrays import Array, as_given, class_tensor, to_tensor
+from ._core import Error
 from ._extend import call_text
 from ._question import count
 from ._record import Record
@@ -101,6 +102,8 @@ def measure(
     first = to_tensor(original, "original")
     second = to_tensor(perturbed, "perturbed")
     one = not isinstance(metrics, (list, tuple))
+    if not one and not metrics:
+        raise Error("metrics: there is none")
     calls = [call_text(call, "metrics", "metrics") for call in ([metrics] if one else metrics)]
     samples = first.shape[0] if first.dim() else 0
     classes = class_tensor(labels, samples, "labels")

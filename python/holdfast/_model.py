@@ -34,7 +34,7 @@ class Model:
         self._file: tuple[Any, ...] | None = None
         self._special_tokens: tuple[int, ...] = ()
         # Of a copied module whose inputs are packed: where its file lies as long as the copy lives.
-        self._folder: Any = None
+        self._folder: str | None = None
         #: Of a model that was trained here: quality on the samples that were kept apart, and a record of every epoch.
         self.results: dict[str, Any] | None = None
         self.history: list[dict[str, Any]] | None = None
@@ -178,7 +178,7 @@ def load_model(
         text = os.fspath(model)
     except TypeError:
         raise Error(f"load_model: a {type(model).__name__} is neither a file's path nor a torch.nn.Module") from None
-    where = torch.device(device or "cpu")
+    where = device_of(device or "cpu")
     with listening() as warned:
         loaded = Model(_core.load_model(text, where, **reading))
     warn(warned)
@@ -253,7 +253,35 @@ def of_inputs(inputs: torch.Tensor) -> tuple[torch.device, torch.dtype]:
 def name_of(model: Any) -> str:
     if isinstance(model, PreparedNetwork):
         return model.name
-    return type(model).__name__ if isinstance(model, torch.nn.Module) else getattr(model, "__qualname__", type(model).__name__)
+    if isinstance(model, torch.nn.Module):
+        return type(model).__name__
+    name: str = getattr(model, "__name__", type(model).__name__)
+    return "function" if name == "<lambda>" else name
+
+
+def _noting(function: Callable[[torch.Tensor], Any], name: str) -> Callable[[torch.Tensor], Any]:
+    """The function; what it raises says what it was called with. The exception itself stays as it is."""
+
+    def call(inputs: torch.Tensor) -> Any:
+        try:
+            return function(inputs)
+        except Exception as error:
+            if not isinstance(error, Error) and not hasattr(error, "__notes__"):
+                error.add_note(f"holdfast called the model {name} with inputs of shape {list(inputs.shape)}, {inputs.dtype}")
+            raise
+
+    return call
+
+
+def device_of(device: Any) -> torch.device:
+    """The device, which this torch must be able to use."""
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise Error(f"device: {device!r} is no device of torch; cpu, cuda or cuda:0 are") from None
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise Error(f"device: {found} is asked for, and torch finds no GPU (torch.cuda.is_available() is False)")
+    return found
 
 
 # The kinds of samples (shape, device, precision) for which a module was seen not to mix those of a batch, and of how many: trying
@@ -292,19 +320,23 @@ def prepared(model: Any, form: Form) -> Iterator[_core.Model]:
     adapted_from = model.model if isinstance(model, AdaptedModel) else model
     adapted, inputs = _adapted(model, form.given), form.array
     model = adapted.model
+    if isinstance(model, type):
+        raise Error(f"model: {model.__name__} is a class; make a model of it first: {model.__name__}(...)")
     reading: dict[str, Any] = {"output_kind": adapted.output_kind, "output_name": adapted.output_name}
     name, known_apart = name_of(model), False
     if isinstance(model, torch.nn.Module):
         with evaluating(model), without_fast_path():
             if form.function is not None:
                 function: Any = form.function
-                yield _core.python_model(function, computes_in(model, inputs)[0], inputs.dtype, name, False, **reading)
+                yield _core.python_model(
+                    _noting(function, name), computes_in(model, inputs)[0], inputs.dtype, name, False, **reading
+                )
                 return
             place = computes_in(model, inputs)
             kind = (inputs.shape[1:], *place)
             recurrent = any(isinstance(part, torch.nn.RNNBase) for part in model.modules())
             known_apart = _KNOWN_APART.get(model, {}).get(kind, 0) >= len(inputs)
-            yield _core.python_model(model, *place, name, known_apart, recurrent, **reading)
+            yield _core.python_model(_noting(model, name), *place, name, known_apart, recurrent, **reading)
         seen = _KNOWN_APART.setdefault(model, {})
         seen[kind] = max(seen.get(kind, 0), len(inputs))  # an error would have left before
     elif callable(model):
@@ -313,7 +345,8 @@ def prepared(model: Any, form: Form) -> Iterator[_core.Model]:
         # Estimators take row by row, and some refuse the strange rows that would be tried.
         known_apart = is_estimator(adapted_from)
         with without_fast_path():
-            yield _core.python_model(function, device, inputs.dtype if form.function else dtype, name, known_apart, **reading)
+            kept = inputs.dtype if form.function else dtype
+            yield _core.python_model(_noting(function, name), device, kept, name, known_apart, **reading)
     elif isinstance(model, (str, os.PathLike)):
         raise Error(f"model: {os.fspath(model)!r} is a path; holdfast.load_model reads files")
     else:

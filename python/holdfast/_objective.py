@@ -13,7 +13,7 @@ from ._core import Error
 from ._extend import call_text
 from ._layers import loss_through_layers
 from ._model import Model, evaluating
-from ._question import count
+from ._question import count, labels_in_range, real
 from ._schema import AnySchema, to_native
 
 # Modules that act differently in training; those of other libraries may too.
@@ -57,10 +57,9 @@ class Objective:
         labels = class_tensor(y, inputs.shape[0] if inputs.dim() else 0, "y")
         if labels is None:
             raise Error("y: there is none; give a class for each sample")
-        if isinstance(progress, bool) or not isinstance(progress, (int, float)):
-            raise Error(f"progress: {progress!r} is no number")
-        step = _core.TrainStep(inputs, labels, to_native(schema), count(seed, "seed"), float(progress))
-        loss, parts = self._loss(model, inputs, step)
+        step = _core.TrainStep(inputs, labels, to_native(schema), count(seed, "seed"), real(progress, "progress"))
+        with labels_in_range("y"):
+            loss, parts = self._loss(model, inputs, step)
         return loss, {name: float(value) for name, value in parts}
 
     def _loss(self, model: Any, inputs: torch.Tensor, step: _core.TrainStep) -> tuple[torch.Tensor, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from . import _core
@@ -24,9 +27,23 @@ def count(value: Any, what: str, limit: int = 2**63) -> int:
 
 def real(value: Any, what: str) -> float:
     try:
+        if isinstance(value, (bool, str)):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError):
         raise Error(f"{what}: {value!r} is no number") from None
+
+
+@contextmanager
+def labels_in_range(what: str) -> Iterator[None]:
+    """Torch finds a class that the model does not have when it computes the loss: checking before would wait for a GPU."""
+    try:
+        yield
+    except IndexError as error:
+        found = re.fullmatch(r"Target (-?\d+) is out of bounds\.?", str(error))
+        if found is None:
+            raise
+        raise Error(f"{what}: there is a class {found[1]}, which the model has no output for; classes count from 0") from error
 
 
 def word(value: Any, what: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _core
 from ._core import Error
+from ._question import count as whole_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,11 +82,11 @@ class Run:
 
     def worst(self, count: int = 1, row: int | None = None) -> Worst:
         """The samples whose explanation moved most: of one row of :meth:`to_frame`, or of the row with the lowest value."""
-        if count < 1:
+        if not self.rows:
+            raise Error("worst: the run has no rows")
+        if whole_number(count, "count") < 1:
             raise Error(f"count: {count!r} must be at least 1")
-        chosen = _lowest(self.rows) if row is None else row
-        if not 0 <= chosen < len(self.rows):
-            raise Error(f"row: {row} must be at least 0 and less than {len(self.rows)}")
+        chosen = _lowest(self.rows) if row is None else whole_number(row, "row", limit=len(self.rows))
         return Worst._read(self, chosen, count)
 
     def plot(self) -> Figure:
@@ -106,6 +107,9 @@ class Run:
             spread = np.abs(np.stack([_numbers(rows, "low"), _numbers(rows, "high")]) - mean)
             axes.errorbar(at, mean, yerr=spread, color=colour, marker="o", capsize=3, label=", ".join(names))
             axes.plot(at, _numbers(rows, "between"), color=colour, linestyle=":", marker="_", alpha=0.7)
+            axes.plot(at, _numbers(rows, "random_mean"), color=colour, linestyle="--", marker="x", alpha=0.4)
+        if any(row.get("random_mean") is not None for row in flat):
+            axes.plot([], [], color="gray", linestyle="--", marker="x", alpha=0.6, label="found by random points")
         axes.plot([], [], color="gray", linestyle=":", label="between different samples")
         axes.set_title(", ".join(row[name] for row in flat[:1] for name in _NAMES[1:5] if name not in told), fontsize="small")
         axes.set_xlabel("epsilon")
@@ -124,19 +128,34 @@ class Run:
         missed = [gate["gate"] for gate in self.gates if not gate["met"]]
         verdict = f"{len(self.gates)} gate{'s' * (len(self.gates) > 1)}" if self.passed else "missed: " + ", ".join(missed)
         banner = f"<p><b style='color:{colour}'>{word}</b> {html.escape(verdict)}</p>" if self.gates else ""
-        rows = [_flat(row) for row in self.rows]
-        levels = ("mean", "low", "high", "random_mean", "chance", "between", "lift", "effective_sets", "own_advantage")
-        shown = [*_telling(rows, _NAMES[:1]), *_NAMES[1:], *levels]
-        columns = [name for name in shown if any(row.get(name) is not None for row in rows)]
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-        cells = [[f"{row[name]:g}" if name == "epsilon" else _short(row.get(name)) for name in columns] for row in rows]
-        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
         said = "".join(f"<li>{html.escape(text)}</li>" for text in self.warnings)
         where = html.escape(os.fspath(self.folder / "report.html"))
-        return (
-            f"{banner}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"{f'<ul>{said}</ul>' if said else ''}{self._worst_html()}<p>report: <code>{where}</code></p>"
-        )
+        below = f"<ul>{said}</ul>" if said else ""
+        return f"{banner}{self._table_html()}{below}{self._worst_html()}<p>report: <code>{where}</code></p>"
+
+    def _table_html(self) -> str:
+        """What all rows have in common stands above the table; rows that miss a gate are marked."""
+        rows = [_flat(row) for row in self.rows]
+        told = ["model", *_telling(rows, [name for name in _NAMES if name != "model"])]
+        common = [
+            f"{one[name]:g}" if name == "epsilon" else str(one[name]) for one in rows[:1] for name in _NAMES if name not in told
+        ]
+        common += _same(rows, "norm")
+        for row in rows:
+            interval = "" if row["low"] is None else f" [{_short(row['low'])}, {_short(row['high'])}]"
+            row["mean [95 %]"] = _short(row["mean"]) + interval
+        levels = ("mean [95 %]", "random_mean", "chance", "between", "lift", "effective_sets", "own_advantage")
+        found = [name for name in levels if any(row.get(name) is not None for row in rows)]
+        columns = [*(name for name in _NAMES if name in told), *found]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+        missed = {one.get("row") for gate in self.gates for one in gate["rows"] if not one["met"]}
+        body = ""
+        for i, row in enumerate(rows):
+            cells = [f"{row[name]:g}" if name == "epsilon" else _short(row.get(name)) for name in columns]
+            colour = " style='color:#b42318'" if i in missed else ""
+            body += f"<tr{colour}>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+        above = html.escape(", ".join(common))
+        return f"<p>{above}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def _worst_html(self) -> str:
         if not self.rows or not (self.folder / self.rows[_lowest(self.rows)]["arrays"] / "samples.json").exists():
@@ -183,6 +202,8 @@ class Worst:
 
     def plot(self) -> Figure:
         """Images: input, perturbed input and both maps; tables: the most important features before and after."""
+        if not self.samples:
+            raise Error("worst: the run kept no samples; worst=4 keeps the four worst of each row")
         figure_of = _figures()
         is_image = self.inputs.ndim >= 3
         columns = 4 if is_image else 1
@@ -199,9 +220,10 @@ class Worst:
         maps = [np.abs(_picture(array[i])).sum(-1) for array in (self.original_maps, self.perturbed_maps)]
         top = max(float(one.max()) for one in maps) or 1.0
         shown = [("input", _picture(self.inputs[i])), ("perturbed", _picture(self.perturbed[i]))]
+        low = min(float(picture.min()) for _, picture in shown)
+        high = max(float(picture.max()) for _, picture in shown)
         for place, (name, picture) in zip(axes[:2], shown, strict=True):
-            low, high = float(picture.min()), float(picture.max())
-            place.imshow(((picture - low) / (high - low or 1)).squeeze(), cmap="gray")
+            place.imshow(((picture - low) / (high - low or 1)).squeeze(), cmap="gray", vmin=0, vmax=1)
             place.set_title(f"{title}\n{name}" if name == "input" else name, fontsize="small")
         for place, name, one in zip(axes[2:], ("explanation before", "after"), maps, strict=True):
             place.imshow(one, cmap="magma", vmin=0, vmax=top)
@@ -246,14 +268,16 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
     return Run(folder)
 
 
-def compare(first: Run, second: Run, *, seed: int = 0) -> pd.DataFrame:
+def compare(first: Run | str | os.PathLike[str], second: Run | str | os.PathLike[str], *, seed: int = 0) -> pd.DataFrame:
     """Two runs row by row: the paired difference (first minus second) with its 95 % interval over the samples both have.
 
-    Rows match when their dataset, model, explainer, attack, metric and epsilon do. If each run has one model, or one dataset, it
-    may be called differently. ``p_value`` is of a sign-flip test, ``corrected`` by Holm over all rows.
+    A run may be given by its folder. Rows match when their dataset, model, explainer, attack, metric and epsilon do. If each run
+    has one model, or one dataset, it may be called differently. ``p_value`` is of a sign-flip test, ``corrected`` by Holm over
+    all rows.
     """
-    folders = [os.fspath(run.folder) for run in (second, first)]  # what is compared with comes first
-    found = [row for row in _core.compare_runs(folders, seed)["rows"] if "row" in row]
+    runs = [run if isinstance(run, Run) else load_run(run) for run in (second, first)]  # what is compared with comes first
+    compared = _core.compare_runs([os.fspath(run.folder) for run in runs], whole_number(seed, "seed"))
+    found = [row for row in compared["rows"] if "row" in row]
     if not found:
         raise Error("compare: the runs have no row and sample in common: explainer, attack, metric and epsilon must agree")
     means = ({"first": row["second"], "second": row["first"]} for row in found)
@@ -277,6 +301,10 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 def _telling(rows: list[dict[str, Any]], names: Sequence[str]) -> list[str]:
     """The names in which the rows differ."""
     return [name for name in names if len({row[name] for row in rows}) > 1]
+
+
+def _same(rows: list[dict[str, Any]], name: str) -> list[str]:
+    return [] if not rows or _telling(rows, [name]) else [str(rows[0][name])]
 
 
 def _comparison(one: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from ._core import Error
 from ._data import read_inputs, read_labels
 from ._extend import call_text
 from ._layers import layers_of
-from ._model import Model
-from ._question import count, real
+from ._model import Model, device_of
+from ._question import count, labels_in_range, real
 from ._schema import AnySchema
 from ._session import listening, warn
 
@@ -97,6 +97,8 @@ def train(
         raise Error("out: a module's weights are written back to it; out= is for architectures")
     if module is None and not isinstance(model, str):
         raise Error(f"model: a {type(model).__name__} cannot be trained; give an architecture's call or a torch.nn.Module")
+    if early_stopping is not None and not isinstance(early_stopping, Mapping):
+        raise Error(f"early_stopping: {early_stopping!r} is no dictionary; write {{'patience': 5}}")
     settings: dict[str, dict[str, Any]] = {
         "": {"seed": count(seed, "seed")},
         "dataset": {"name": "npy", "seed": count(split_seed, "split_seed")},
@@ -114,12 +116,12 @@ def train(
         "early_stopping": dict(early_stopping or {}),
     }
     layers = None
-    where = torch.device(device or "cpu")
+    where = device_of(device or "cpu")
     if module is not None:
         layers = layers_of(module, samples[:2].float())
         layers.read(module)
-        where = torch.device(device) if device else next(iter(module.parameters())).device
-    with listening(progress) as warned, _own_words():
+        where = where if device else next(iter(module.parameters())).device
+    with listening(progress) as warned, _own_words(), labels_in_range("labels"):
         native, results, history = _core.train(
             _toml(settings),
             str(name) if module is None else type(module).__name__,
@@ -161,6 +163,8 @@ def _toml(settings: dict[str, dict[str, Any]]) -> str:
         for key, value in values.items():
             if value is None:
                 continue
+            if hasattr(value, "item"):  # numbers of NumPy and torch
+                value = value.item()
             if not isinstance(value, (bool, int, float, str)):
                 raise Error(f"{key}: {value!r} is neither a number nor text")
             lines.append(f"{key} = {json.dumps(value)}")

@@ -14,8 +14,8 @@ from typing import Any
 from ._attack import Threat
 from ._audit import audit
 from ._conformance import check
-from ._core import Error
 from ._model import AnyModel
+from ._question import real
 from ._run import Run
 
 __all__ = ["assert_explanations_hold", "check"]
@@ -27,9 +27,9 @@ def assert_explanations_hold(
     *,
     threat: Threat | Mapping[str, Any],
     at_least: float,
-    explainer: str = "saliency",
-    attack: str = "gauntlet(effort=light)",
-    metric: str = "top_k",
+    explainer: Any = "saliency",
+    attack: Any = "gauntlet(effort=light)",
+    metric: Any = "top_k",
     **more: Any,
 ) -> Run:
     """Attacks the explanations and raises AssertionError where the metric falls below ``at_least`` at some epsilon.
@@ -38,12 +38,12 @@ def assert_explanations_hold(
     reproduces it. ``more`` goes to :func:`holdfast.audit`; the finished run comes back.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    if isinstance(at_least, bool) or not isinstance(at_least, (int, float)):
-        raise Error(f"at_least: {at_least!r} is no number")
+    at_least = real(at_least, "at_least")
     run = audit(model, inputs, explainer=explainer, attack=attack, metric=metric, threat=threat, progress=False, **more)
     failed = [i for i, row in enumerate(run.rows) if row["mean"] is None or not _holds(row, at_least)]
     if failed:
-        raise AssertionError("\n".join(_message(run, i, at_least) for i in failed))
+        told = "".join(f", {name}={value!r}" for name, value in more.items() if isinstance(value, (int, float, str)))
+        raise AssertionError("\n".join(_message(run, i, at_least, told) for i in failed))
     return run
 
 
@@ -51,7 +51,7 @@ def _holds(row: dict[str, Any], limit: float) -> bool:
     return bool(row["mean"] >= limit if row["direction"] == "higher" else row["mean"] <= limit)
 
 
-def _message(run: Run, index: int, limit: float) -> str:
+def _message(run: Run, index: int, limit: float, more: str) -> str:
     row = run.rows[index]
     sign = "at least" if row["direction"] == "higher" else "at most"
     value = "undefined" if row["mean"] is None else f"{row['mean']:.4f} [{row['low']:.4f}, {row['high']:.4f}]"
@@ -61,23 +61,31 @@ def _message(run: Run, index: int, limit: float) -> str:
         f"{value}, {sign} {limit:g} is asked for",
         "  levels: " + ", ".join(f"{key} {_short(row.get(key))}" for key in ("chance", "between", "lift", "specific")),
     ]
-    worst = run.worst(1, row=index)
-    if len(worst):
-        one = worst.samples[0]
-        lines.append(
-            f"  worst sample: {one['sample']}, value {_short(one['value'])}: "
-            f"top {worst._features(one['top_original'])} became {worst._features(one['top_perturbed'])}"
-        )
+    if worst := _worst_sample(run, index):
+        lines.append(f"  worst sample: {worst}")
     lines.append(
         f"  again: holdfast.audit(model, inputs, explainer={row['explainer']!r}, attack={row['attack']!r}, "
-        f"metric={row['metric']!r}, threat=holdfast.Threat({threat['norm']!r}, {threat['epsilon']!r}))"
+        f"metric={row['metric']!r}, threat=holdfast.Threat({threat['norm']!r}, {threat['epsilon']!r}){more})"
     )
     lines.append(f"  report: {run.report()}")
     return "\n".join(lines)
 
 
+def _worst_sample(run: Run, index: int) -> str:
+    worst = run.worst(1, row=index)
+    if not len(worst):
+        return ""
+    one = worst.samples[0]
+    before, after = (worst._features(one[key]) for key in ("top_original", "top_perturbed"))
+    return f"{one['sample']}, value {_short(one['value'])}: top {before} became {after}"
+
+
 def _short(value: Any) -> str:
     return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+# Rows whose worst sample the fixture's message shows.
+_WORST_SHOWN = 3
 
 
 class Auditor:
@@ -91,6 +99,7 @@ class Auditor:
         self._count = 0
 
     def __call__(self, models: Any, inputs: Any, **more: Any) -> Run:
+        __tracebackhide__ = True
         self._count += 1
         more.setdefault("out", self._folder / f"run_{self._count}")
         more.setdefault("progress", False)
@@ -101,5 +110,8 @@ class Auditor:
                 f"  {gate['gate']}: {', '.join(_short(one['value']) for one in gate['rows'] if not one['met'])}"
                 for gate in missed
             ]
-            raise AssertionError("\n".join(["gates were missed:", *rows, str(run), f"report: {run.report()}"]))
+            failed = list(dict.fromkeys(one["row"] for gate in missed for one in gate["rows"] if not one["met"] and "row" in one))
+            worst = [f"  {run.rows[i]['model']}: {text}" for i in failed[:_WORST_SHOWN] if (text := _worst_sample(run, i))]
+            lines = ["gates were missed:", *rows, *(["worst samples:", *worst] if worst else []), str(run)]
+            raise AssertionError("\n".join([*lines, f"report: {run.report()}"]))
         return run

@@ -35,4 +35,10 @@ mkdir other
 echo '__version__ = "9.9.9"' >other/torch.py
 refused=$(PYTHONPATH=other python -c 'import holdfast' 2>&1 || true)
 grep -q 'built for torch .* and torch 9.9.9 is installed' <<<"$refused" || { echo "another torch is not refused: $refused"; exit 1; }
+# So is torch without CUDA where it was built with it.
+sed -i 's/^CUDA = .*/CUDA = True/' "$site/holdfast/_built_for.py"
+version=$(python -c 'import torch; print(torch.__version__.partition("+")[0])')
+printf '__version__ = "%s"\nclass version: cuda = None\n' "$version" >other/torch.py
+refused=$(PYTHONPATH=other python -c 'import holdfast' 2>&1 || true)
+grep -q 'built for torch .* with CUDA, and torch' <<<"$refused" || { echo "torch without CUDA is not refused: $refused"; exit 1; }
 echo "wheel: installed, quick start run"

@@ -1,6 +1,8 @@
 // What is checked of an audit's samples and gates before any training or attack.
 #include <algorithm>
 
+#include <fmt/ranges.h>
+
 #include "holdfast/core/large_tensor.h"
 #include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
@@ -54,7 +56,13 @@ void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Tria
                                  [&](const std::string& call) { return measures().make(call)->name() == gate.metric; });
     });
     if (!answered) {
-      usage_error("gate '{}': no row of this run has {} {}", gate.text, gate.of_measure ? "measure" : "metric", gate.metric);
+      std::vector<std::string> known;
+      for (const Trial& trial : trials) {
+        const std::vector<std::string>& calls = gate.of_measure ? trial.measures : trial.metrics;
+        known.insert(known.end(), calls.begin(), calls.end());
+      }
+      usage_error("gate '{}': no row of this run has {} {}; it has {}", gate.text, gate.of_measure ? "measure" : "metric", gate.metric,
+                  known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
     }
   }
 }
