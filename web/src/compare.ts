@@ -7,7 +7,7 @@ import { table, type Column } from "./table";
 const CHART_LINES = 40;
 const ORDER = ["worse", "better", "open", "same"];
 
-// One line for what differs only in epsilon: the darker a point, the larger its epsilon.
+// One line for what differs only in epsilon: the fuller a point, the larger its epsilon.
 function differences(rows: RunDifference[]): HTMLElement[] {
   const firmest = (same: RunDifference[]) => Math.min(...same.map((row) => ORDER.indexOf(row.change)));
   const lines = [...groupBy(rows, (row) => JSON.stringify([row.dataset, row.model, row.explainer, row.attack, row.metric, row.measure])).values()].sort((a, b) => firmest(a) - firmest(b));
@@ -17,7 +17,7 @@ function differences(rows: RunDifference[]): HTMLElement[] {
     return same.map((row) => ({ name: names[i], change: CHANGES[row.change], epsilon: row.epsilon ?? "–", shade: (sizes.indexOf(row.epsilon ?? 0) + 1) / sizes.length, mean: row.difference.mean, low: row.difference.low, high: row.difference.high, text: differenceText(row) }));
   });
   const key = (kind: string, text: string) => h("span", { class: "key" }, h("span", { class: `dot ${kind}` }), text);
-  return [h("p", { class: "legend" }, key("lost", "worse than the first run"), key("kept", "better"), key("other", "not decided"), distinct(rows, (row) => String(row.epsilon)).length > 1 ? h("span", {}, "the darker, the larger epsilon") : null),
+  return [h("p", { class: "legend" }, key("lost", "worse than the first run"), key("kept", "better"), key("other", "not decided"), distinct(rows, (row) => String(row.epsilon)).length > 1 ? h("span", {}, "the fuller the point, the larger epsilon") : null),
     chart((room, colours) => {
       const labels = nameAxis(names, room, 460), width = Math.max(120, Math.min(800, room - 30 - labels.width));
       const y = { field: "name", type: "nominal", title: null, sort: names, axis: labels.axis };

@@ -72,7 +72,7 @@ const labels = (rows: Row[]) => tellApart(rows, [(row) => `ε ${row.threat.epsil
 
 const MOST_POINTS = 120;
 
-// One line for what differs only in epsilon: the darker a point, the larger its epsilon.
+// One line for what differs only in epsilon: the fuller a point, the larger its epsilon.
 function levelChart(rows: Row[]): HTMLElement {
   const lines = [...groupBy(rows, (row) => JSON.stringify([row.dataset, row.model, row.explainer, row.attack, row.metric])).values()];
   const names = tellApart(lines.map((same) => same[0]), [(row) => row.model, (row) => row.explainer, (row) => row.attack, (row) => row.metric, (row) => row.dataset], true);
@@ -98,7 +98,7 @@ function levelChart(rows: Row[]): HTMLElement {
 // Marks of the chart above, named.
 function levelLegend(rows: Row[]): HTMLElement {
   const key = (kind: string, ...text: (Node | string)[]) => h("span", { class: "key" }, h("span", { class: `tick ${kind}` }), ...text);
-  return h("p", { class: "legend" }, h("span", { class: "key" }, h("span", { class: "dot value" }), term("value"), distinct(rows, (row) => String(row.threat.epsilon)).length > 1 ? ", the darker the larger epsilon" : "", "; line: its 95 % interval"),
+  return h("p", { class: "legend" }, h("span", { class: "key" }, h("span", { class: "dot value" }), term("value"), distinct(rows, (row) => String(row.threat.epsilon)).length > 1 ? ", the fuller the larger epsilon" : "", "; line: its 95 % interval"),
     rows.some((row) => row.chance != null) ? key("chance", term("chance")) : null, rows.some((row) => row.between != null) ? key("between", term("between")) : null, rows.some((row) => certified(row) != null) ? key("certified", term("certified")) : null);
 }
 

@@ -33,7 +33,7 @@ const nameOf = (entry: Entry) => `${entry.model} ${entry.explainer}`;
 function legend(entries: Entry[]): HTMLElement {
   const certified = entries.some((entry) => entry.certified != null), several = distinct(entries, (entry) => String(entry.threat.epsilon)).length > 1;
   const key = (mark: string, ...text: (Node | string)[]) => h("span", { class: "key" }, h("span", { class: mark }), ...text);
-  return h("p", { class: "legend" }, key("dot value", term("value"), ` under the strongest attack, with its 95 % interval (${entries[0].direction} is better)${several ? "; the darker, the larger epsilon" : ""}`), key("tick between", term("between"), ": what another input's explanation scores"),
+  return h("p", { class: "legend" }, key("dot value", term("value"), ` under the strongest attack, with its 95 % interval (${entries[0].direction} is better)${several ? "; the fuller the point, the larger epsilon" : ""}`), key("tick between", term("between"), ": what another input's explanation scores"),
     key("tick chance", term("chance"), ": what a random map scores"), certified ? key("tick certified", term("certified"), ": what is proven") : null);
 }
 

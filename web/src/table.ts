@@ -55,6 +55,7 @@ export async function copy(text: string): Promise<void> {
 }
 
 const MOST_ROWS = 20; // at first
+const SHORT = 18;     // characters that keep their line
 
 export interface TableOptions {
   tools?: boolean; // column choice and copying
@@ -72,9 +73,12 @@ export function tableView<Row>(all: Column<Row>[], rows: Row[], options: TableOp
   const columns = () => all.filter((column) => chosen.has(column));
   const ordered = () => (sorted ? [...rows].sort(compare(sorted.column, sorted.descending)) : rows);
 
-  // Words keep their line up to a width, numbers always.
-  const cell = (column: Column<Row>, row: Row) =>
-    column.value ? h("td", { class: "number" }, column.text(row)) : h("td", {}, h("span", { class: "words" }, ...breakable(shown(column.text(row)))));
+  // Short words and numbers keep their line.
+  const cell = (column: Column<Row>, row: Row) => {
+    if (column.value) return h("td", { class: "number" }, column.text(row));
+    const text = shown(column.text(row));
+    return h("td", {}, text.length <= SHORT ? text : h("span", { class: "words" }, ...breakable(text)));
+  };
   const title = (column: Column<Row>) => {
     const order = button(column.name, () => {
       sorted = { column, descending: !(sorted?.column === column && sorted.descending) };
