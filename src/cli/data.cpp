@@ -24,7 +24,7 @@ struct DataCommand {
   std::optional<double> correlation;
   std::int64_t samples = 0;
   bool json = false;
-  bool quiet = false;
+  bool quiet = false, wide = false;
 };
 
 // Datasets that have files of their own: generators and generic formats need no fetching.
@@ -84,8 +84,12 @@ void run_list(const DataCommand& flags) {
     std::fputs(dump_json({{"folder", context.folder}, {"datasets", listing}}).c_str(), stdout);
     return;
   }
+  std::vector<TableColumn> columns{{"dataset"}, {"where", {}, 1}, {"licence", {}, 5}, {"source", {}, 6}};
+  for (const std::vector<std::string>& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) columns[i].cells.push_back(row[i]);
+  }
   std::printf("folder: %s (set HOLDFAST_DATA to change it)\n%s", context.folder.c_str(),
-              text_table({"dataset", "where", "licence", "source"}, rows).c_str());
+              fitted_table(std::move(columns), flags.wide ? 0 : terminal_columns()).c_str());
 }
 
 Source source_of(const std::string& name) {
@@ -166,6 +170,7 @@ void add_data(CLI::App& app, Outcome&) {
 
   CLI::App* list = add_command(*command, "list", "What is here and where, licence and source", "holdfast data list");
   list->add_flag("--json", flags->json, "As JSON");
+  list->add_flag("--wide", flags->wide, "Print every column, also where the terminal is narrower");
   list->callback([flags] { run_list(*flags); });
 
   CLI::App* fetch =

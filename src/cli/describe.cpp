@@ -23,16 +23,29 @@ struct DescribeCommand {
   bool json = false;
 };
 
+// A table, or below each option its meaning where one option's values alone fill the terminal.
+std::string options_table(const std::vector<std::vector<std::string>>& rows, std::size_t width) {
+  constexpr std::size_t kWidestRange = 30;
+  const bool fits = width == 0 || std::ranges::all_of(rows, [&](const auto& row) { return row[2].size() <= kWidestRange; });
+  if (fits) return listing({"option", "default", "range", "meaning"}, rows, width);
+  std::string text;
+  for (const std::vector<std::string>& row : rows)
+    text += wrapped(fmt::format("{}={}", row[0], row[1]) + (row[2].empty() ? "" : "  (" + row[2] + ")"), width) +
+            wrapped("  " + row[3], width);
+  return text;
+}
+
 void print_method(const std::string& kind, const MethodInfo& info) {
-  std::printf("%s  (%s)\n  %s\n", info.name.c_str(), kind.c_str(), info.summary.c_str());
-  if (!info.citation.empty()) std::printf("\nCite: %s\n", info.citation.c_str());
-  if (!info.notes.empty()) std::printf("\n%s\n", info.notes.c_str());
-  for (const std::string& need : info.needs) std::printf("Needs: %s\n", need.c_str());
+  const std::size_t width = terminal_columns();
+  std::printf("%s  (%s)\n%s", info.name.c_str(), kind.c_str(), wrapped("  " + info.summary, width).c_str());
+  if (!info.citation.empty()) std::printf("\n%s", wrapped("Cite: " + info.citation, width).c_str());
+  if (!info.notes.empty()) std::printf("\n%s", wrapped(info.notes, width).c_str());
+  for (const std::string& need : info.needs) std::printf("%s", wrapped("Needs: " + need, width).c_str());
   if (!info.options.empty()) {
     std::vector<std::vector<std::string>> rows;
     for (const OptionSpec& spec : info.options)
       rows.push_back({spec.name, to_string(spec.value), to_string(spec.range), spec.help});
-    std::printf("\n%s", text_table({"option", "default", "range", "meaning"}, rows).c_str());
+    std::printf("\n%s", options_table(rows, width).c_str());
   }
   for (const Preset& preset : info.presets) {
     std::string values;

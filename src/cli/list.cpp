@@ -22,19 +22,19 @@ void run(const ListCommand& flags) {
   const std::vector<std::string> kinds = catalogue_kinds();
   if (!flags.kind.empty() && std::find(kinds.begin(), kinds.end(), flags.kind) == kinds.end())
     usage_error("list: unknown kind '{}'{}", flags.kind, suggestion(flags.kind, kinds));
-  Json listing = Json::object();
+  Json found = Json::object();
   for (const auto& [kind, infos] : catalogue()) {
     if (!flags.kind.empty() && flags.kind != kind) continue;
     if (flags.json) {
-      listing[kind] = Json::array();
-      for (const MethodInfo* info : infos) listing[kind].push_back(to_json(*info));
+      found[kind] = Json::array();
+      for (const MethodInfo* info : infos) found[kind].push_back(to_json(*info));
       continue;
     }
     std::vector<std::vector<std::string>> rows;
     for (const MethodInfo* info : infos) rows.push_back({info->name, info->summary});
-    std::printf("%s\n", rows.empty() ? (kind + ": none yet\n").c_str() : text_table({kind, "what it is"}, rows).c_str());
+    std::printf("%s\n", rows.empty() ? (kind + ": none yet\n").c_str() : listing({kind, "what it is"}, rows, terminal_columns()).c_str());
   }
-  if (flags.json) std::fputs(dump_json(listing).c_str(), stdout);
+  if (flags.json) std::fputs(dump_json(found).c_str(), stdout);
 }
 
 }  // namespace

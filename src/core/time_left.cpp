@@ -8,6 +8,23 @@ TimeLeft::TimeLeft(const std::vector<WorkPiece>& pieces) {
   for (const WorkPiece& piece : pieces) pieces_.push_back({.work = piece});
 }
 
+namespace {
+
+// A kind without its first line; empty where it has no other.
+std::string tail(const std::string& kind) {
+  const std::size_t end = kind.find('\n');
+  return end == std::string::npos ? "" : kind.substr(end);
+}
+
+// The median: a search that ends at once, because it proved something, says nothing about the others.
+double middle(std::vector<double> rates) {
+  const auto place = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::nth_element(rates.begin(), place, rates.end());
+  return *place;
+}
+
+}  // namespace
+
 void TimeLeft::begin(std::size_t piece, double now) {
   pieces_.at(piece).began = now;
 }
@@ -43,15 +60,21 @@ std::optional<TimeLeft::Totals> TimeLeft::totals(double now) const {
     pace.cost += cost;
   }
   if (kinds.empty()) return std::nullopt;
-  // The median: a search that ends at once, because it proved something, says nothing about the others.
-  std::vector<double> rates;
-  for (const auto& [kind, pace] : kinds) rates.push_back(pace.rate());
-  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
-  std::nth_element(rates.begin(), middle, rates.end());
+  std::map<std::string, std::vector<double>> alike;  // by what follows the first line
+  std::vector<double> all;
+  for (const auto& [kind, pace] : kinds) {
+    all.push_back(pace.rate());
+    if (!tail(kind).empty()) alike[tail(kind)].push_back(pace.rate());
+  }
+  const double of_all = middle(all);
+  const auto rate_of = [&](const std::string& kind) {
+    if (const auto own = kinds.find(kind); own != kinds.end()) return own->second.rate();
+    const auto others = alike.find(tail(kind));
+    return others == alike.end() ? of_all : middle(others->second);
+  };
   Totals result;
   for (const Piece& piece : pieces_) {
-    const auto own = kinds.find(piece.work.kind);
-    const double seconds = piece.work.cost * (own == kinds.end() ? *middle : own->second.rate());
+    const double seconds = piece.work.cost * rate_of(piece.work.kind);
     result.spent += spent(piece, now);
     result.done += seconds * piece.share;
     result.left += seconds * (1 - piece.share);

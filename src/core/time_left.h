@@ -1,7 +1,8 @@
 // How long work in pieces of different cost still takes: apart from clocks and threads, so that it can be tested.
 //
 // What a unit of cost takes is read off the pieces that were begun, each kind by itself. A kind of which nothing was done yet takes
-// what the middle one of them took. Pieces may run side by side; they take as much less time as they did so far.
+// what the middle one took of those that differ in their first line alone, as the same attack on another model; where there are none,
+// the middle one of all. Pieces may run side by side; they take as much less time as they did so far.
 #pragma once
 
 #include <map>

@@ -187,6 +187,15 @@ Json to_json(const RandomPoints& random) {
           {"high", random.value.high}};
 }
 
+namespace {
+
+// What a warning of ties says: as much as its percentages show.
+std::string ties_key(const Row& row) {
+  return fmt::format("{} {:.3g} {:.3g}", row.assessment.metric, row.assessment.tied_share, row.assessment.tied_perturbed);
+}
+
+}  // namespace
+
 Row Grid::run(const Cell& cell, Progress* progress) {
   const std::string store_folder = options_.folder.empty() ? "" : tile_folder(options_.folder, done_++);
   Row row;
@@ -206,7 +215,7 @@ Row Grid::run(const Cell& cell, Progress* progress) {
   row.clean = fold_maps(row.result.original_maps, schema);
   row.perturbed = fold_maps(row.result.perturbed_maps, schema);
   static_cast<MapComparison&>(row) = compare(row, *cell.metric);
-  if (options_.warnings) warn_of_ties(row.assessment);
+  if (options_.warnings && ties_said_.insert(ties_key(row)).second) warn_of_ties(row.assessment);
   if (options_.levels) row.certified = certify_in_passing(row, options_.tiles);
   return row;
 }

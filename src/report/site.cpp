@@ -36,8 +36,13 @@ Json write_paper(const std::string& folder, const std::string& out) {
                     {"results", results},
                     {"panels", Json::object()}});
   }
-  write_page(out + "/" + paper + ".html", {{"page", "paper"}, {"title", paper}, {"pictures", Json::array()}, {"runs", runs}});
-  return {{"name", paper}, {"page", paper + ".html"}, {"verdicts", read_json(folder + "/verdicts.json")}};
+  // What the claims' words mean, and what the numbers were made with.
+  const std::string own = folder + "/words.md", words = file_exists(own) ? read_text(own) : "";
+  write_page(out + "/" + paper + ".html",
+             {{"page", "paper"}, {"title", paper}, {"pictures", Json::array()}, {"runs", runs}, {"words", words}});
+  Json entry{{"name", paper}, {"page", paper + ".html"}, {"words", words}, {"verdicts", read_json(folder + "/verdicts.json")}};
+  if (!runs.empty()) entry["title"] = runs[0].at("results").at("paper");
+  return entry;
 }
 
 }  // namespace

@@ -72,6 +72,44 @@ std::string epsilon_words(const Json& rows, const Json& row) {
   return fmt::format(", epsilon {:g}", row.at("threat").at("epsilon").get<double>());
 }
 
+namespace {
+
+// The words of a cell in lines of at most so many characters.
+std::vector<std::string> cell_lines(const std::string& text, std::size_t most) {
+  std::vector<std::string> lines{""};
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t to = std::min(text.find(' ', from), text.size());
+    const std::string word = text.substr(from, to - from);
+    if (!lines.back().empty() && characters(lines.back()) + 1 + characters(word) > most) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+    from = to + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string listing(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows, std::size_t width) {
+  constexpr std::size_t kNarrowest = 24;  // a last column in which sentences can be read
+  std::size_t before = 0;
+  for (std::size_t column = 0; column + 1 < header.size(); ++column) {
+    std::size_t most = characters(header[column]);
+    for (const std::vector<std::string>& row : rows) most = std::max(most, characters(row[column]));
+    before += most + 2;
+  }
+  if (width < before + kNarrowest) return text_table(header, rows);
+  std::vector<std::vector<std::string>> lines;
+  for (const std::vector<std::string>& row : rows) {
+    std::vector<std::string> cells = row;
+    for (const std::string& line : cell_lines(printable(row.back()), width - before)) {
+      cells.back() = line;
+      lines.push_back(cells);
+      std::fill(cells.begin(), cells.end(), "");
+    }
+  }
+  return text_table(header, lines);
+}
+
 std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& given) {
   // Names may hold anything; a cell is one line.
   std::vector<std::vector<std::string>> rows = given;
@@ -120,7 +158,9 @@ bool is_worse(const Json& row, const Json& other) {
 
 namespace {
 
-constexpr std::size_t kLeastCell = 8;
+// Texts are cut to so many characters before a column goes that says how to read the value, and to fewer where nothing else helps.
+constexpr std::size_t kReadableCell = 12, kLeastCell = 8;
+constexpr int kLastToDrop = 4;  // columns with a larger number go before any text is cut
 
 bool is_text(const TableColumn& column) {
   return std::ranges::any_of(column.cells, [](const std::string& cell) { return !looks_like_number(cell); });
@@ -155,35 +195,63 @@ void cut_cells(TableColumn& column, std::size_t most) {
 
 }  // namespace
 
+namespace {
+
+std::size_t width_of(const TableColumn& column) {
+  std::size_t most = characters(column.name);
+  for (const std::string& cell : column.cells) most = std::max(most, characters(cell));
+  return most;
+}
+
+std::size_t width_of(const std::vector<TableColumn>& columns) {
+  std::size_t sum = 0;
+  for (const TableColumn& column : columns) sum += width_of(column) + 2;
+  return sum < 2 ? 0 : sum - 2;
+}
+
+// Cuts the widest texts first, character by character, down to `least`: no text gives way to one that is longer.
+std::vector<TableColumn> narrowed(const std::vector<TableColumn>& given, std::size_t width, std::size_t least) {
+  std::vector<TableColumn> columns = given;
+  std::vector<std::size_t> most, texts;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    most.push_back(width_of(given[i]));
+    if (is_text(given[i]) && most[i] > least) texts.push_back(i);
+  }
+  while (width_of(columns) > width && !texts.empty()) {
+    const std::size_t widest = *std::ranges::max_element(texts, {}, [&](std::size_t i) { return most[i]; });
+    columns[widest] = given[widest];
+    cut_cells(columns[widest], --most[widest]);
+    if (most[widest] <= least) std::erase(texts, widest);
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::string wrapped(const std::string& text, std::size_t width) {
+  constexpr std::size_t kNarrowest = 40;  // below it a line is no longer readable anyway
+  if (width < kNarrowest) return text + "\n";
+  const std::string indent(std::min(text.find_first_not_of(' '), text.size()), ' ');
+  std::string result;
+  for (const std::string& line : cell_lines(text.substr(indent.size()), width - indent.size() - 2))
+    result += indent + (result.empty() ? "" : "  ") + line + "\n";
+  return result;
+}
+
 std::string fitted_table(std::vector<TableColumn> columns, std::size_t width) {
-  const auto wide = [](const TableColumn& column) {
-    std::size_t most = characters(column.name);
-    for (const std::string& cell : column.cells) most = std::max(most, characters(cell));
-    return most + 2;
-  };
-  const auto total = [&] {
-    std::size_t sum = 0;
-    for (const TableColumn& column : columns) sum += wide(column);
-    return sum < 2 ? 0 : sum - 2;
-  };
   std::vector<std::string> dropped;
-  while (width > 0 && total() > width) {
-    const auto first =
-        std::max_element(columns.begin(), columns.end(), [](const auto& a, const auto& b) { return a.drop < b.drop; });
-    if (first->drop == 0) break;
+  while (width > 0 && width_of(columns) > width) {
+    const auto first = std::ranges::max_element(columns, {}, &TableColumn::drop);
+    if (first->drop <= kLastToDrop) {
+      std::vector<TableColumn> cut = narrowed(columns, width, kReadableCell);
+      if (first->drop == 0) cut = narrowed(columns, width, kLeastCell);  // what is left tells rows apart
+      if (first->drop == 0 || width_of(cut) <= width) {
+        columns = std::move(cut);
+        break;
+      }
+    }
     dropped.push_back(first->name);
     columns.erase(first);
-  }
-  // What is left tells rows apart: the widest texts are cut.
-  std::vector<TableColumn*> texts;
-  for (TableColumn& column : columns) {
-    if (is_text(column)) texts.push_back(&column);
-  }
-  while (width > 0 && total() > width && !texts.empty()) {
-    TableColumn* widest = *std::ranges::max_element(texts, {}, [&](const TableColumn* column) { return wide(*column); });
-    const std::size_t over = total() - width, now = wide(*widest) - 2;
-    cut_cells(*widest, std::max(kLeastCell, now > over ? now - over : 0));
-    std::erase(texts, widest);
   }
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows(columns.empty() ? 0 : columns.front().cells.size());
@@ -192,7 +260,7 @@ std::string fitted_table(std::vector<TableColumn> columns, std::size_t width) {
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(column.cells[i]);
   }
   std::string text = text_table(header, rows);
-  if (!dropped.empty()) text += fmt::format("left out for the width: {}; --wide shows all\n", fmt::join(dropped, ", "));
+  if (!dropped.empty()) text += wrapped(fmt::format("left out for the width: {}; --wide shows all", fmt::join(dropped, ", ")), width);
   return text;
 }
 
@@ -206,33 +274,60 @@ std::string significant(const Json& row, const char* key) {
              : fmt::format("{:.4g}", found->get<double>());
 }
 
+// Below a thousandth nothing is told apart.
+std::string probability(const Json& row, const char* key) {
+  const auto found = row.find(key);
+  if (found == row.end() || !found->is_number()) return "-";
+  return found->get<double>() < 0.001 ? "<0.001" : fmt::format("{:.2g}", found->get<double>());
+}
+
 std::string significant_interval(const Json& row) {
   const std::string low = significant(row, "low");
   return significant(row, "mean") + (low == "-" ? "" : fmt::format(" [{}, {}]", low, significant(row, "high")));
 }
 
-std::string measures_table(const Json& results) {
+// A column without which two rows would look the same is never left out. Names are asked in this order: where two columns say the
+// same, the first one may go.
+void keep_what_differs(std::vector<TableColumn>& columns, const std::vector<std::string>& names) {
+  std::set<std::string> gone;
+  const auto different = [&] {
+    std::set<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < columns.front().cells.size(); ++i) {
+      std::vector<std::string> cells;
+      for (const TableColumn& column : columns) {
+        const bool tells = column.drop == 0 || std::ranges::find(names, column.name) != names.end();
+        if (tells && !column.is_value && !gone.contains(column.name)) cells.push_back(column.cells[i]);
+      }
+      rows.insert(std::move(cells));
+    }
+    return rows.size();
+  };
+  for (const std::string& name : names) {
+    const auto column = std::ranges::find(columns, name, &TableColumn::name);
+    if (column == columns.end()) continue;
+    const std::size_t with = different();
+    gone.insert(name);
+    if (different() == with) continue;
+    gone.erase(name);
+    column->drop = 0;
+  }
+}
+
+std::string measures_table(const Json& results, std::size_t width) {
   const Json measures = results.value("measures", Json::array());
   if (measures.empty()) return "";
-  std::vector<std::vector<std::string>> rows;
+  std::vector<TableColumn> columns{{"dataset", {}, 5}, {"model"}, {"explainer", {}, 4}, {"measure"}, {"value [95 %]", {}, 0, true}, {"median", {}, 6}, {"better", {}, 1}};
   for (const Json& row : measures) {
-    rows.push_back({row.at("dataset"), row.at("model"), row.at("explainer"), row.at("measure"), significant_interval(row),
-                    significant(row, "median"), row.at("direction")});
+    const std::vector<std::string> cells{row.at("dataset"), row.at("model"), row.at("explainer"), row.at("measure"),
+                                         significant_interval(row), significant(row, "median"), row.at("direction")};
+    for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
-  return "\n" + text_table({"dataset", "model", "explainer", "measure", "value [95 %]", "median", "better"}, rows);
+  keep_what_differs(columns, {"dataset", "explainer"});
+  return "\n" + fitted_table(columns, width);
 }
 
 // Of many comparisons the surest are shown; results.json has all.
 constexpr std::size_t kComparisonsShown = 20;
-
-// A column that tells rows apart is never left out.
-void keep_what_differs(std::vector<TableColumn>& columns, const std::vector<std::string>& names) {
-  for (TableColumn& column : columns) {
-    if (std::find(names.begin(), names.end(), column.name) == names.end()) continue;
-    if (std::any_of(column.cells.begin(), column.cells.end(), [&](const auto& cell) { return cell != column.cells.front(); }))
-      column.drop = 0;
-  }
-}
 
 std::string comparisons_table(const Json& results, std::size_t width) {
   const Json comparisons = results.value("comparisons", Json::array());
@@ -246,8 +341,8 @@ std::string comparisons_table(const Json& results, std::size_t width) {
     order.resize(kComparisonsShown);
   }
   std::vector<TableColumn> columns{{"dataset", {}, 5}, {"models"}, {"explainer", {}, 4},  {"attack"},
-                                   {"epsilon", {}, 3}, {"metric", {}, 2}, {"difference [95 %]"},
-                                   {"p", {}, 6},       {"p, Holm"}};
+                                   {"epsilon", {}, 3}, {"metric", {}, 2}, {"difference [95 %]", {}, 0, true},
+                                   {"p", {}, 6},       {"p, Holm", {}, 0, true}};
   for (const Json* comparison : order) {
     const Json& models = comparison->at("models");
     const bool attacked = comparison->contains("metric");
@@ -258,9 +353,10 @@ std::string comparisons_table(const Json& results, std::size_t width) {
                                          attacked ? comparison->at("attack").get<std::string>() : "-",
                                          epsilon,
                                          comparison->at(attacked ? "metric" : "measure"),
-                                         significant_interval(comparison->at("difference")),
-                                         significant(*comparison, "p_value"),
-                                         significant(*comparison, "corrected")};
+                                         attacked ? interval(comparison->at("difference"))  // metrics have a scale, measures none
+                                                  : significant_interval(comparison->at("difference")),
+                                         probability(*comparison, "p_value"),
+                                         probability(*comparison, "corrected")};
     for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
   keep_what_differs(columns, {"dataset", "explainer", "epsilon", "metric"});
@@ -290,6 +386,12 @@ bool has_sets(const Json& row) {
   return row.value("distinct_top_sets", 0) > 0;
 }
 
+// What a value is of is said wherever there are several.
+void keep_metrics(std::vector<TableColumn>& columns) {
+  TableColumn& metric = *std::ranges::find(columns, "metric", &TableColumn::name);
+  if (std::set<std::string>(metric.cells.begin(), metric.cells.end()).size() > 1) metric.drop = 0;
+}
+
 // What was attacked. Columns that say nothing about these rows are left out; where there is no room, those with the largest
 // number go first.
 std::string rows_table(const Json& results, std::size_t width) {
@@ -313,6 +415,7 @@ std::string rows_table(const Json& results, std::size_t width) {
   if (has_several_epsilons(results))
     add("epsilon", 0, [](const Json& row) { return fmt::format("{:g}", row.at("threat").at("epsilon").get<double>()); });
   add("value [95 %]", 0, interval);
+  columns.back().is_value = true;
   if (known("certified")) add("certified", 5, number_of("certified"));
   if (any([](const Json& row) { return row.value("random", Json()).is_object(); }))
     add("random", 8, [](const Json& row) { return row.at("random").is_object() ? number(row.at("random"), "mean") : "-"; });
@@ -340,7 +443,8 @@ std::string rows_table(const Json& results, std::size_t width) {
   add("flips", 12, [](const Json& row) {
     return row.contains("flips") ? fmt::format("{:.0f} %", 100 * row.at("flips").at("share").get<double>()) : "-";
   });
-  keep_what_differs(columns, {"dataset", "explainer", "metric"});
+  keep_what_differs(columns, {"dataset", "explainer"});
+  keep_metrics(columns);
   return fitted_table(columns, width);
 }
 
@@ -364,16 +468,19 @@ std::string verdict_sentence(const Json& row) {
       fmt::format("under {} ({}, {} <= {:g})", row.at("attack").get<std::string>(), row.at("explainer").get<std::string>(),
                   row.at("threat").at("norm").get<std::string>(), row.at("threat").at("epsilon").get<double>());
   const std::string model = row.at("model");
+  const Json beaten = row.value("beaten_by", Json());
+  const std::string weak =
+      beaten.is_string() ? fmt::format("; but {} does more harm: the attack is too weak to judge by", beaten.get<std::string>()) : "";
   if (!row.at("mean").is_number()) return fmt::format("{}: {} is not defined {}", model, metric, under);
   if (k == 0)
-    return fmt::format("{}: {} is {} {}{}", model, metric, number(row, "mean"), under,
-                       between ? fmt::format("; two different inputs have {}", number(row, "between")) : "");
-  return fmt::format("{} keeps {} of its top {} features {}{}", model, times("mean"), k, under,
-                     between ? fmt::format("; two different inputs share {}", times("between")) : "");
+    return fmt::format("{}: {} is {} {}{}{}", model, metric, number(row, "mean"), under,
+                       between ? fmt::format("; two different inputs have {}", number(row, "between")) : "", weak);
+  return fmt::format("{} keeps {} of its top {} features {}{}{}", model, times("mean"), k, under,
+                     between ? fmt::format("; two different inputs share {}", times("between")) : "", weak);
 }
 
 // A sentence for each model: its worst row of the first metric that counts features.
-std::string verdict_lines(const Json& rows) {
+std::string verdict_lines(const Json& rows, std::size_t width) {
   std::vector<std::pair<std::string, const Json*>> worst;  // by dataset and model, in the order of the rows
   std::map<std::string, std::string> metrics;              // by dataset
   for (const Json& row : rows) {
@@ -392,7 +499,7 @@ std::string verdict_lines(const Json& rows) {
     }
   }
   std::string text;
-  for (const auto& [key, row] : worst) text += verdict_sentence(*row) + "\n";
+  for (const auto& [key, row] : worst) text += wrapped(verdict_sentence(*row), width);
   return text.empty() ? text : "\n" + text;
 }
 
@@ -412,6 +519,17 @@ std::string ensembles(const Json& results, std::size_t width) {
   return open == 0
              ? fmt::format("\nthe attack converged in {}; --wide shows who found what\n", all == 1 ? "its row" : "all its rows")
              : fmt::format("\nmore effort will find more in {} of {}; --wide shows who found what\n", open, counted(all, "row"));
+}
+
+// On a terminal a few of many: the report and the runs' files have all.
+std::string warning_lines(const std::vector<std::string>& warnings, std::size_t width) {
+  constexpr std::size_t kShown = 5;
+  const std::size_t shown = width == 0 || warnings.size() <= kShown + 1 ? warnings.size() : kShown;
+  std::string text = "\n";
+  for (std::size_t i = 0; i < shown; ++i) text += wrapped("warning: " + warnings[i], width);
+  if (shown < warnings.size())
+    text += fmt::format("warning: and {}; the report has all, and --wide shows them\n", counted(static_cast<std::int64_t>(warnings.size() - shown), "more row"));
+  return text;
 }
 
 }  // namespace
@@ -466,8 +584,8 @@ std::string results_table(const Json& results, std::size_t width) {
   std::string text = rows_table(results.at("rows"), width);
   text += ensembles(results, width);
   const std::vector<std::string> warnings = row_warnings(results);
-  if (!warnings.empty()) text += fmt::format("\nwarning: {}\n", fmt::join(warnings, "\nwarning: "));
-  text += measures_table(results) + comparisons_table(results, width) + verdict_lines(results.at("rows"));
+  if (!warnings.empty()) text += warning_lines(warnings, width);
+  text += measures_table(results, width) + comparisons_table(results, width) + verdict_lines(results.at("rows"), width);
   for (const Json& gate : results.at("gates")) {
     text += fmt::format("{} {}\n", gate.at("met").get<bool>() ? "met    " : "NOT MET", gate.at("gate").get<std::string>());
     for (const Json& row : gate.at("rows")) {

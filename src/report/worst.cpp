@@ -298,11 +298,13 @@ WorstRows worst_of_rows(const std::vector<RowArrays>& rows, PicturePool& pool) {
     most = std::max(most, kept.back().size());
   }
   WorstRows result{.lists = Json(rows.size(), Json::array())};
+  std::size_t written = 0;  // of what is no picture
   for (std::size_t rank = 0; rank < most; ++rank) {
     for (std::size_t row = 0; row < rows.size(); ++row) {
       if (rank >= kept[row].size()) continue;
-      if (pool.bytes() < kMostPictureBytes) {
+      if (pool.bytes() + written < kMostSampleBytes) {
         result.lists[row].push_back(sample_json(kept[row][rank], rows[row].schema, pool));
+        written += result.lists[row].back().dump().size();
       } else {
         ++result.left_out;
       }

@@ -30,7 +30,7 @@ class PicturePool {
   std::size_t bytes_ = 0;
 };
 // A page stays below 5 MB with the script's own 0.9 and the values of the samples.
-inline constexpr std::size_t kMostPictureBytes = 3'000'000;
+inline constexpr std::size_t kMostSampleBytes = 3'000'000;
 
 // An array of {"sample", "label", "prediction", "value", "pictures", "bars" or "words"} from arrays/NNNN (docs/run-folder.md).
 Json worst_samples(const std::string& folder, const Schema& schema, PicturePool& pool);

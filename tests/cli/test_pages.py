@@ -90,3 +90,13 @@ def test_a_survey_needs_images_and_answers_of_one_survey(holdfast, subject, tmp_
     answers("c.json", "c", survey="other")
     holdfast.fails("survey", "score", "a.json", "c.json", saying="answers survey other")
     holdfast.fails("leaderboard", "a.json", "--out", "board", saying="results.json is missing")
+
+
+def test_lists_fit_the_terminal(holdfast, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in (["list"], ["data", "list"], ["describe", "gauntlet"], ["describe", "mlp"], ["describe", "pair_hinge"]):
+        said = holdfast(*command).stdout
+        longest = max(said.splitlines(), key=len)
+        assert len(longest) <= 80, f"{command}: {longest}"
+    assert "source" not in holdfast("data", "list").stdout.splitlines()[1]
+    assert "https://" in holdfast("data", "list", "--wide").stdout

@@ -146,6 +146,27 @@ TEST(TimeLeft, ASearchThatEndsAtOnceSaysNothingAboutOthers) {
   EXPECT_NEAR(time.seconds(now).value(), 100, 1);
 }
 
+TEST(TimeLeft, TheSameAttackOnAnotherModelTakesWhatItTookOnTheFirst) {
+  // Of the first model's kinds most are quick for their cost, and the slow one has most of the time.
+  std::vector<TimedPiece> pieces;
+  for (const char* model : {"plain", "second", "third"}) {
+    for (const char* quick : {"saliency\nrandom", "saliency\ner", "gradient\nrandom"}) pieces.push_back({{fmt::format("{}\n{}", model, quick), 100}, 1});
+    pieces.push_back({{fmt::format("{}\npath\ner", model), 100}, 60});
+  }
+  TimeLeft time([&] {
+    std::vector<WorkPiece> work;
+    for (const TimedPiece& piece : pieces) work.push_back(piece.work);
+    return work;
+  }());
+  double now = 0;
+  for (std::size_t piece = 0; piece < 4; ++piece) {
+    time.begin(piece, now);
+    now += pieces[piece].seconds;
+    time.finish(piece, now);
+  }
+  EXPECT_NEAR(time.seconds(now).value(), 2 * now, 1e-9);
+}
+
 TEST(TimeLeft, PiecesSideBySideTakeAsMuchLess) {
   TimeLeft time(std::vector<WorkPiece>(8));
   for (int round = 0; round < 2; ++round) {

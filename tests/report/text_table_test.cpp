@@ -21,6 +21,23 @@ TEST(TextTable, AlignsNumbersRightAndWordsLeftByCharacters) {
             "ab     9\n");
 }
 
+TEST(Wrapped, BreaksBetweenWordsAndIndentsWhatFollows) {
+  EXPECT_EQ(wrapped("a sentence that is longer than forty characters are", 40), "a sentence that is longer than forty\n  characters are\n");
+  EXPECT_EQ(wrapped("  two words that are indented, and some more", 40), "  two words that are indented, and\n    some more\n");
+  EXPECT_EQ(wrapped("one line", 0), "one line\n");
+  EXPECT_EQ(wrapped("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b", 40), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n  b\n");
+}
+
+TEST(Listing, PutsTheLastColumnsSentencesInLinesOfTheirOwn) {
+  EXPECT_EQ(listing({"name", "what it is"}, {{"a", "some words that do not fit into one"}, {"b", "few"}}, 32),
+            "name  what it is\n"
+            "────  ──────────────────────────\n"
+            "a     some words that do not fit\n"
+            "      into one\n"
+            "b     few\n");
+  EXPECT_EQ(listing({"n", "m"}, {{"a", "b c"}}, 0), "n  m\n─  ───\na  b c\n");
+}
+
 TEST(FittedTable, LeavesOutTheColumnsThatCountLeastAndSaysWhich) {
   const std::vector<TableColumn> columns{{"name", {"a"}}, {"first", {"1"}, 2}, {"second", {"2"}, 1}};
   EXPECT_EQ(fitted_table(columns, 0), "name  first  second\n────  ─────  ──────\na         1       2\n");
@@ -36,6 +53,50 @@ TEST(FittedTable, CutsTextsInTheMiddleAsLongAsRowsStayApart) {
   EXPECT_THAT(fitted_table(alike, 10), ::testing::AllOf(::testing::HasSubstr("X"), ::testing::HasSubstr("Y"))) << "they would look the same";
 }
 
+TEST(FittedTable, CutsLongNamesBeforeItLeavesOutWhatSaysHowToReadTheValue) {
+  const std::vector<TableColumn> columns{{"explainer", {"integrated_gradients(steps=10)", "saliency"}}, {"value", {"0.5", "0.6"}}, {"between", {"0.1", "0.2"}, 1}, {"flips", {"1 %", "2 %"}, 12}};
+  EXPECT_EQ(fitted_table(columns, 30),
+            "explainer       value  between\n"
+            "──────────────  ─────  ───────\n"
+            "integra…ps=10)    0.5      0.1\n"
+            "saliency          0.6      0.2\n"
+            "left out for the width: flips; --wide shows all\n");
+}
+
+TEST(FittedTable, NoTextGivesWayToALongerOne) {
+  const std::vector<TableColumn> columns{{"model", {"a plain network", "another network"}}, {"attack", {"random(samples=50)", "er(steps=50,k=8)"}}};
+  EXPECT_EQ(fitted_table(columns, 30),
+            "model           attack\n"
+            "──────────────  ──────────────\n"
+            "a plain…etwork  random(…es=50)\n"
+            "another…etwork  er(step…0,k=8)\n");
+}
+
+TEST(ResultsTable, AVerdictUnderAnAttackThatIsBeatenSaysSo) {
+  Json results = Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "top_k(k=8)",
+    "threat": {"norm": "l2", "epsilon": 0.5}, "mean": 0.5, "low": 0.4, "high": 0.6, "between": 0.25, "beaten_by": "random(samples=9)"}], "gates": []})json");
+  EXPECT_THAT(results_table(results), ::testing::EndsWith("two different inputs share 2; but random(samples=9) does more harm: the attack is too weak to judge by\n"));
+}
+
+TEST(ResultsTable, OfManyWarningsATerminalShowsAFew) {
+  Json results = Json::parse(R"json({"rows": [], "gates": []})json");
+  const Json row = Json::parse(R"json({"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "c", "mean": 0.5, "low": 0.4,
+    "high": 0.6, "beaten_by": "random"})json");
+  for (int i = 0; i < 9; ++i) {
+    results["rows"].push_back(row);
+    results["rows"].back()["threat"] = {{"norm", "l2"}, {"epsilon", i}};
+  }
+  const auto warnings = [&](std::size_t width) {
+    const std::string text = results_table(results, width);
+    std::size_t count = 0;
+    for (std::size_t at = text.find("warning:"); at != std::string::npos; at = text.find("warning:", at + 1)) ++count;
+    return count;
+  };
+  EXPECT_EQ(warnings(0), 9);
+  EXPECT_EQ(warnings(100), 6);
+  EXPECT_THAT(results_table(results, 100), ::testing::HasSubstr("warning: and 4 more rows; the report has all"));
+}
+
 TEST(ResultsTable, EndsWithASentenceForEachModelAndKeepsRowsApartWhereThereIsNoRoom) {
   Json results =
       Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "weak", "metric": "top_k(k=8)",
@@ -44,9 +105,13 @@ TEST(ResultsTable, EndsWithASentenceForEachModelAndKeepsRowsApartWhereThereIsNoR
   results["rows"].push_back(results["rows"][0]);
   results["rows"][1].update({{"attack", "strong"}, {"mean", 0.125}, {"explainer", "other"}});
   EXPECT_THAT(results_table(results, 60),
-              ::testing::AllOf(::testing::HasSubstr("explainer"), ::testing::HasSubstr("left out for the width: dataset"),
-                               ::testing::EndsWith("\nm keeps 1 of its top 8 features under strong (other, l2 <= 0.5); two "
-                                                   "different inputs share 2\n")));
+              ::testing::AllOf(::testing::HasSubstr("strong"), ::testing::HasSubstr("left out for the width: dataset"),
+                               ::testing::EndsWith("\nm keeps 1 of its top 8 features under strong (other, l2 <=\n"
+                                                   "  0.5); two different inputs share 2\n")));
+  // The attack tells these rows apart as well.
+  EXPECT_THAT(results_table(results, 40), ::testing::Not(::testing::HasSubstr("other  ")));
+  results["rows"][1]["attack"] = "weak";
+  EXPECT_THAT(results_table(results, 40), ::testing::HasSubstr("explainer"));
 }
 
 TEST(ResultsTable, ShowsUndefinedLevelsAsADash) {

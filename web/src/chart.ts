@@ -3,7 +3,7 @@ import * as vega from "vega";
 import { expressionInterpreter } from "vega-interpreter";
 import { compile, type TopLevelSpec } from "vega-lite";
 import { button, download, h } from "./dom";
-import { onThemeChange, theme, type Theme } from "./theme";
+import { onThemeChange, series, theme, type Theme } from "./theme";
 
 const config = (colours: Theme) => ({
   font: "system-ui, sans-serif",
@@ -14,6 +14,7 @@ const config = (colours: Theme) => ({
   legend: { labelColor: colours.soft, titleColor: colours.soft, labelLimit: 300 },
   title: { color: colours.ink },
   text: { color: colours.ink },
+  range: { category: series(colours) },
 });
 
 export type Spec = (room: number, colours: Theme) => object;
@@ -28,7 +29,13 @@ function roomOf(holder: HTMLElement): number {
 export const NARROW = 620;
 
 // About as many pixels as the longest of these takes on an axis.
-export const labelWidth = (labels: string[], most: number) => Math.min(most, 6.5 * Math.max(0, ...labels.map((label) => label.length)));
+const labelWidth = (labels: string[], most: number) => Math.min(most, 6.5 * Math.max(0, ...labels.map((label) => label.length)));
+
+// An axis of names: whole in one line where there is room, else in a line for each of their parts.
+export function nameAxis(names: string[], room: number, most: number, gap = 22): { axis: object; step: number; width: number } {
+  const narrow = room < NARROW, parts = names.map((name) => (narrow ? name.split(" · ") : [name])), lines = Math.max(1, ...parts.map((some) => some.length)), limit = narrow ? 150 : most;
+  return { axis: { labelLimit: limit, ...(lines > 1 ? { labelExpr: "split(datum.label, ' · ')", labelLineHeight: 11 } : {}) }, step: Math.max(gap, 11 * lines + 7), width: labelWidth(parts.flat(), limit) };
+}
 
 const drawn = new Map<HTMLElement, () => void>();
 const redraw = () => drawn.forEach((draw, holder) => (holder.isConnected ? draw() : drawn.delete(holder)));
@@ -57,7 +64,7 @@ export function chart(spec: Spec, label: string): HTMLElement {
       const compiled = compile({ ...spec(room, colours), config: config(colours) } as TopLevelSpec).spec;
       view = new vega.View(vega.parse(compiled, undefined, { ast: true }), { renderer: "svg", container: place, hover: true, expr: expressionInterpreter, loader: noLoader, logLevel: vega.Error } as vega.ViewOptions);
       view.tooltip(showTooltip);
-      view.runAsync().catch(fail);
+      view.run(); // at once: a printer does not wait
       place.setAttribute("aria-label", label); // Vega puts its own
       place.setAttribute("role", "img");
     } catch (error) {

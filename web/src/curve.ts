@@ -3,7 +3,7 @@
 import { chart } from "./chart";
 import { certified, norms, type Row, type Run } from "./data";
 import { distinct, groupBy, h, interval, number, select, shown, shownNames } from "./dom";
-import { headline, strongest } from "./summary";
+import { headline, strongest, topCount } from "./summary";
 import { term } from "./terms";
 
 const mean = (values: (number | null | undefined)[]): number | null => {
@@ -11,19 +11,46 @@ const mean = (values: (number | null | undefined)[]): number | null => {
   return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 };
 
-const WIDEST = 360, TALLEST = 190, AXIS = 40;
+const MOST_PANELS = 6; // of several datasets at once
+const WIDEST = 420, ALONE = 1180, TALLEST = 190, AXIS = 70, GAP = 18, APART = 30; // APART: what the gap really takes
 
-export function curve(rows: Row[]): HTMLElement {
-  const higher = rows[0].direction === "higher", models = distinct(rows, (row) => row.model), names = shownNames(models);
-  const panel = (row: Row) => names[models.indexOf(row.model)];
+// The limits that gates set for the values of a metric themselves.
+function limits(run: Run, metric: string): number[] {
+  return run.results.gates.filter((gate) => gate.gate.replace(/\s/g, "").startsWith(metric) && /^[<>]=?/.test(gate.gate.replace(/\s/g, "").slice(metric.length))).map((gate) => gate.limit);
+}
+
+const panelOf = (row: Row) => JSON.stringify([row.dataset, row.model]);
+
+function panelNames(rows: Row[]): Map<string, string> {
+  const several = distinct(rows, (row) => row.dataset).length > 1, panels = [...groupBy(rows, panelOf)];
+  const names = shownNames(panels.map(([, [row]]) => (several ? `${row.model} · ${row.dataset}` : row.model)));
+  return new Map(panels.map(([key], i) => [key, names[i]]));
+}
+
+// The lower level from zero, the other one from there: no colour lies on another.
+function bands(rows: Row[]): { kind: string; from: number; to: number; level: string }[] {
+  const levels = ([["chance", mean(rows.map((row) => row.chance))], ["between", mean(rows.map((row) => row.between))]] as [string, number | null][])
+    .filter((level): level is [string, number] => level[1] != null).sort((a, b) => a[1] - b[1]);
+  return levels.map(([kind, to], i) => ({ kind, from: i ? levels[i - 1][1] : Math.min(0, to), to, level: number(to) }));
+}
+
+// What the axis of values is called.
+function valueTitle(rows: Row[]): string {
+  const metrics = distinct(rows, (row) => row.metric), k = topCount(metrics[0]);
+  if (metrics.length > 1) return metrics.every((metric) => metric.startsWith("top_k(")) ? "share of the top k kept" : "value (1: unchanged)";
+  return metrics[0].startsWith("top_k(") ? `share of the top ${k} kept` : shown(metrics[0]);
+}
+
+export function curve(run: Run, rows: Row[]): HTMLElement {
+  const higher = rows[0].direction === "higher", names = panelNames(rows), titles = [...names.values()];
   const values: Record<string, unknown>[] = [];
-  for (const mine of groupBy(rows, (row) => row.model).values()) {
-    const at = { panel: panel(mine[0]) };
+  for (const [key, mine] of groupBy(rows, panelOf)) {
+    const at = { panel: names.get(key) };
     if (higher) {
-      const levels: [string, number | null][] = [["between", mean(mine.map((row) => row.between))], ["chance", mean(mine.map((row) => row.chance))]];
-      for (const [kind, to] of levels) if (to != null) values.push({ ...at, kind, from: 0, to, level: number(to) });
+      for (const band of bands(mine)) values.push({ ...at, ...band });
       values.push({ ...at, kind: "strongest", epsilon: 0, mean: 1, text: "1, no nudge" });
     }
+    for (const limit of distinct(mine, (row) => row.metric).flatMap((metric) => limits(run, metric))) values.push({ ...at, kind: "gate", mean: limit });
     for (const same of groupBy(mine, (row) => String(row.threat.epsilon)).values()) {
       const worst = strongest(same);
       for (const row of same) {
@@ -34,65 +61,86 @@ export function curve(rows: Row[]): HTMLElement {
       const proven = certified(worst);
       if (proven != null) values.push({ ...at, kind: "certified", epsilon: worst.threat.epsilon, mean: proven });
     }
+    if (mine.some((row) => certified(row) != null)) values.push({ ...at, kind: "certified", epsilon: 0, mean: 1 });
   }
-  if (values.some((value) => value.kind === "certified")) names.forEach((name) => values.push({ panel: name, kind: "certified", epsilon: 0, mean: 1 }));
-  const lowest = Math.min(0, ...rows.map((row) => row.low ?? row.mean ?? 0));
+  const lowest = Math.min(0, ...rows.map((row) => row.low ?? row.mean ?? 0)), several = distinct(rows, (row) => row.dataset).length > 1;
+  const units = distinct(rows, (row) => row.threat.norm), unit = units.length === 1 ? ` (${norms[units[0]] ?? units[0]})` : "";
   const tooltip = ["attack", "epsilon", "text", "chance", "between", "certified"].map((field) => ({ field, title: field === "text" ? "value" : field }));
   const only = (...kinds: string[]) => [{ filter: { field: "kind", oneOf: kinds } }];
   return chart((room, colours) => {
-    const columns = Math.max(1, Math.min(names.length, Math.floor(room / (170 + AXIS))));
-    const width = Math.max(120, Math.min(names.length === 1 ? 480 : WIDEST, room / columns - AXIS - 14));
-    const x = { field: "epsilon", type: "quantitative", title: `epsilon (${norms[rows[0].threat.norm] ?? rows[0].threat.norm})`, axis: { tickCount: 4, grid: false } };
-    const y = { field: "mean", type: "quantitative", title: null, scale: higher ? { domain: [lowest, 1.02], nice: false } : {}, axis: higher ? { values: [0, 0.5, 1] } : {} };
-    const band = (kind: "between" | "chance") => ({ transform: only(kind), mark: { type: "rect", color: colours[kind], opacity: kind === "chance" ? 0.45 : 0.28 },
+    const most = Math.max(1, Math.min(titles.length, Math.floor(room / (190 + APART)))), columns = Math.ceil(titles.length / Math.ceil(titles.length / most)); // rows of about the same length
+    const width = Math.max(120, Math.min(titles.length === 1 ? ALONE : WIDEST, (room - AXIS + APART) / columns - APART));
+    const x = { field: "epsilon", type: "quantitative", title: `size of the nudge: epsilon${unit}`, axis: { tickCount: 4, grid: false } };
+    const y = { field: "mean", type: "quantitative", title: valueTitle(rows), scale: higher ? { domain: [lowest, 1.02], nice: false } : {}, axis: higher ? { values: [0, 0.25, 0.5, 0.75, 1], format: ".2~f" } : {} };
+    const band = (kind: "between" | "chance") => ({ transform: only(kind), mark: { type: "rect", color: colours[kind], opacity: kind === "chance" ? 0.5 : 0.32 },
       encoding: { x: { value: 0 }, x2: { value: "width" }, y: { field: "from", type: "quantitative" }, y2: { field: "to" }, tooltip: [{ field: "level", title: kind }] } });
     return {
       data: { values },
-      facet: { field: "panel", type: "nominal", sort: names, header: { title: null, labelAnchor: "start", labelLimit: width } },
+      facet: { field: "panel", type: "nominal", sort: titles, header: { title: null, labelAnchor: "start", labelLimit: width, labelFontSize: 13 } },
       columns,
-      spacing: { row: 12, column: 16 },
+      spacing: { row: 12, column: GAP },
+      ...(several ? { resolve: { scale: { x: "independent" }, axis: { x: "independent" } } } : {}),
       spec: {
         width, height: Math.max(110, Math.min(TALLEST, width * 0.6)),
         layer: [
           band("between"), band("chance"),
-          { transform: only("certified"), mark: { type: "area", color: colours.certified, opacity: 0.08, line: { color: colours.certified, strokeDash: [5, 3], opacity: 1 } }, encoding: { x, y } },
-          { transform: only("other"), mark: { type: "point", shape: "cross", size: 36, color: colours.soft, opacity: 0.8 }, encoding: { x, y, tooltip } },
-          { transform: only("strongest"), mark: { type: "line", color: colours.value, strokeWidth: 2 }, encoding: { x, y } },
+          { transform: only("gate"), mark: { type: "rule", color: colours.ink, strokeWidth: 1, strokeDash: [2, 3] }, encoding: { y, tooltip: [{ field: "mean", title: "gate" }] } },
+          { transform: only("other"), mark: { type: "point", shape: "M-1,-1L1,1M1,-1L-1,1", size: 22, strokeWidth: 1.5, color: colours.soft }, encoding: { x, y, tooltip } },
+          { transform: only("strongest"), mark: { type: "line", color: colours.value, strokeWidth: 2.5 }, encoding: { x, y } },
+          { transform: only("certified"), mark: { type: "line", color: colours.certified, strokeWidth: 2.5, strokeDash: [5, 5] }, encoding: { x, y } },
           { transform: only("strongest"), mark: { type: "rule", color: colours.value, strokeWidth: 3, opacity: 0.5 }, encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" } } },
           { transform: only("strongest"), mark: { type: "point", filled: true, color: colours.value, size: 55, opacity: 1 }, encoding: { x, y, tooltip } },
         ],
       },
     };
-  }, `${shown(rows[0].metric)} against epsilon, for each model`);
+  }, `${distinct(rows, (row) => shown(row.metric)).join(" and ")} against epsilon, for each model`);
 }
 
-// The legend names the bands before anything uses them.
-function legend(rows: Row[]): HTMLElement {
-  const item = (kind: string, ...text: (Node | string)[]) => h("span", { class: "key" }, h("span", { class: `dot ${kind}` }), ...text);
-  return h("p", { class: "legend" }, item("value", term("value"), " under the strongest attack, with its 95 % interval; crosses: other attacks"),
-    rows.some((row) => row.between != null) ? item("between", "up to ", term("between"), ": what another input's explanation scores") : null,
-    rows.some((row) => row.chance != null) ? item("chance", "up to ", term("chance"), ": what a random map scores") : null,
-    rows.some((row) => certified(row) != null) ? item("certified", term("certified"), ": what is proven, dashed") : null);
+// The legend names lines and bands before anything uses them.
+function legend(run: Run, rows: Row[]): HTMLElement {
+  const item = (kind: string, ...text: (Node | string)[]) => h("span", { class: "key" }, h("span", { class: kind }), ...text);
+  const others = groupBy(rows, (row) => JSON.stringify([panelOf(row), row.threat.epsilon]));
+  return h("p", { class: "legend" }, item("dot value", term("value"), " under the strongest attack, 95 % interval", rows[0].direction === "higher" ? " (higher is better)" : " (lower is better)"),
+    [...others.values()].some((same) => same.length > 1) ? h("span", { class: "key" }, h("span", { class: "cross" }, "×"), "other attacks") : null,
+    rows.some((row) => certified(row) != null) ? item("dash certified", term("certified"), ": proven") : null,
+    rows.some((row) => row.between != null) ? item("patch between", term("between"), ": another input's explanation") : null,
+    rows.some((row) => row.chance != null) ? item("patch chance", term("chance"), ": a random one") : null,
+    distinct(rows, (row) => row.metric).some((metric) => limits(run, metric).length) ? item("dash gate", "gate") : null);
+}
+
+const ALL = ""; // every dataset at once
+
+// For each dataset its headline: the metric that counts features, and the explainer that gave way most.
+function headlines(rows: Row[]): Row[] {
+  return [...groupBy(rows, (row) => row.dataset).values()].flatMap((some) => {
+    const metric = headline(some), mine = some.filter((row) => row.metric === metric), explainer = strongest(mine).explainer;
+    return mine.filter((row) => row.explainer === explainer);
+  });
 }
 
 export function curves(run: Run): HTMLElement {
-  const rows = run.results.rows, place = h("div");
+  const rows = run.results.rows, place = h("div"), first = headlines(rows);
   const keys = { dataset: (row: Row) => row.dataset, explainer: (row: Row) => row.explainer, metric: (row: Row) => row.metric };
   type Key = keyof typeof keys;
-  // As in the first verdict: its dataset and metric, and the explainer that gave way most.
-  const first = rows.filter((row) => row.dataset === rows[0].dataset && row.metric === headline(rows.filter((row) => row.dataset === rows[0].dataset)));
-  const chosen: Record<Key, string> = { dataset: rows[0].dataset, explainer: strongest(first).explainer, metric: first[0].metric };
+  const datasets = distinct(rows, keys.dataset);
+  const together = datasets.length > 1 && distinct(first, panelOf).length <= MOST_PANELS && first.every((row) => row.direction === "higher");
+  // As in the first verdict.
+  const chosen: Record<Key, string> = { dataset: together ? ALL : first[0].dataset, explainer: first[0].explainer, metric: first[0].metric };
   const order = Object.keys(keys) as Key[];
   const show = () => {
     const controls: HTMLElement[] = [];
     let left = rows;
     for (const key of order) {
-      const options = distinct(left, keys[key]);
-      if (!options.includes(chosen[key])) chosen[key] = key === "metric" ? headline(left) : options[0];
-      if (options.length > 1) controls.push(select(key, options.map((option) => [option, shown(option)]), chosen[key], (value) => { chosen[key] = value; show(); }));
+      const options = distinct(left, keys[key]), all: [string, string][] = key === "dataset" && together ? [[ALL, "all"]] : [];
+      if (!options.includes(chosen[key]) && !all.some(([value]) => value === chosen[key])) chosen[key] = key === "metric" ? headline(left) : options[0];
+      if (options.length > 1) controls.push(select(key, [...all, ...options.map((option): [string, string] => [option, shown(option)])], chosen[key], (value) => { chosen[key] = value; show(); }));
+      if (key === "dataset" && chosen.dataset === ALL && together) {
+        left = first;
+        break;
+      }
       left = left.filter((row) => keys[key](row) === chosen[key]);
     }
-    place.replaceChildren(h("div", { class: "bar" }, ...controls), curve(left), legend(left));
+    place.replaceChildren(h("div", { class: "bar" }, h("h2", { class: "small" }, "How much of the explanation is left"), ...controls), legend(run, left), curve(run, left));
   };
   show();
   return place;

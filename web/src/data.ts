@@ -194,6 +194,7 @@ export interface Verdict {
   low: number | null;
   high: number | null;
   why: string;
+  parts?: { name: string; verdict: string }[];
 }
 
 // A run of `holdfast reproduce`.
@@ -292,7 +293,8 @@ export interface Payload {
   comparison?: RunComparison | null;
   entries?: Entry[];
   survey?: Survey;
-  papers?: { name: string; page: string; verdicts: Verdict[] }[];
+  papers?: { name: string; title?: string; page: string; words?: string; verdicts: Verdict[] }[];
+  words?: string; // of a paper: its glossary, in Markdown
 }
 
 export function isExperiment(run: Run | ExperimentRun): run is ExperimentRun {

@@ -57,6 +57,9 @@ export const interval = (mean: number | null | undefined, low?: number | null, h
 export const significantInterval = (mean: number | null | undefined, low?: number | null, high?: number | null): string =>
   low == null || high == null ? significant(mean) : `${significant(mean)} [${significant(low)}, ${significant(high)}]`;
 
+// A probability: below this nothing is told apart.
+export const probability = (value: number | null | undefined): string => (value == null ? "–" : value < 0.001 ? "< 0.001" : String(Number(value.toPrecision(2))));
+
 export const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 // In the order of first appearance.
@@ -83,6 +86,11 @@ export const shown = (name: string): string => {
   return text.trim() === "" ? "(empty name)" : text;
 };
 
+// The text with places where a narrow column may break it: after what ends a word of a name.
+export function breakable(text: string): (Node | string)[] {
+  return text.split(/(?<=[(,_/])/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));
+}
+
 // Names that look alike are numbered.
 export function shownNames(names: string[]): string[] {
   const seen = new Map<string, number>();
@@ -94,9 +102,11 @@ export function shownNames(names: string[]): string[] {
 }
 
 // Names items by the parts that differ among them, the first part where none does. What differs most often is given first: narrow
-// charts cut the end.
-export function tellApart<T>(items: T[], parts: ((item: T) => string)[]): string[] {
-  const telling = parts.filter((part) => distinct(items, part).length > 1);
+// charts cut the end. `few`: without parts that others say already, as the dataset where each has a model of its own.
+export function tellApart<T>(items: T[], parts: ((item: T) => string)[], few = false): string[] {
+  const name = (some: ((item: T) => string)[]) => (item: T) => JSON.stringify(some.map((part) => part(item)));
+  let telling = parts.filter((part) => distinct(items, part).length > 1);
+  if (few) telling = telling.reduce<typeof parts>((some, part) => (distinct(items, name([...some, part])).length > distinct(items, name(some)).length ? [...some, part] : some), []);
   return shownNames(items.map((item) => (telling.length ? telling : parts.slice(0, 1)).map((part) => part(item)).filter((text) => text !== "").join(" · ")));
 }
 

@@ -1,7 +1,8 @@
 // One table of all rows, with filters that the charts below follow.
-import { chart, labelWidth, NARROW } from "./chart";
+import { chart, nameAxis, NARROW } from "./chart";
 import { certified, threatText, type Row, type Run } from "./data";
 import { counted, distinct, fold, groupBy, h, interval, number, percent, select, shown, tellApart } from "./dom";
+import { term } from "./terms";
 import { series } from "./theme";
 import { tableView, type Column } from "./table";
 import { componentsTable } from "./components";
@@ -26,12 +27,13 @@ export function columnsOf(rows: Row[]): Column<Row>[] {
     { name: "attack", text: (row) => row.attack },
     { name: "metric", text: (row) => row.metric, extra: !several((row) => row.metric) },
     { name: "epsilon", term: "epsilon", text: (row) => (several((one) => one.threat.norm) ? threatText(row.threat) : String(row.threat.epsilon)), value: (row) => row.threat.epsilon },
-    { name: "value", term: "value", text: (row) => interval(row.mean, row.low, row.high), value: (row) => row.mean },
+    { name: "value [95 %]", term: "value", text: (row) => interval(row.mean, row.low, row.high), value: (row) => row.mean },
     { name: "random points", term: "random points", text: (row) => (row.random ? `${number(row.random.mean)}${row.beaten_by === row.random.attack ? " ⚠" : ""}` : "–"), value: (row) => row.random?.mean, extra: true },
     { name: "chance", term: "chance", text: (row) => (row.chance != null && !row.chance_is_exact ? "~" : "") + number(row.chance), value: (row) => row.chance },
     { name: "between", term: "between", text: (row) => number(row.between), value: (row) => row.between },
     { name: "same class", help: "what clean maps of different samples of one class score", text: (row) => number(row.between_same_class), value: (row) => row.between_same_class, extra: true },
-    { name: "lift", term: "lift", text: (row) => withEnds(row.lift, row.lift_interval), value: (row) => row.lift },
+    { name: "lift", term: "lift", text: (row) => number(row.lift), value: (row) => row.lift },
+    { name: "lift, 95 %", help: "lift with its 95 % interval", text: (row) => withEnds(row.lift, row.lift_interval), value: (row) => row.lift_interval?.[0], extra: true },
     { name: "effective sets", term: "effective sets", text: (row) => number(row.effective_sets, 1), value: (row) => row.effective_sets },
     { name: "own advantage", term: "own advantage", text: (row) => number(row.own_advantage), value: (row) => row.own_advantage },
     { name: "certified", term: "certified", text: (row) => number(certified(row)), value: certified },
@@ -66,24 +68,38 @@ function warnings(rows: Row[]): HTMLElement | null {
   return h("details", { class: "warning", ...(lines.length <= 3 ? { open: "" } : {}) } as Record<string, string>, h("summary", {}, `${counted(lines.length, "warning")}: what must not be read as robustness`), h("ul", {}, ...lines.slice(0, 30).map((line) => h("li", {}, line)), lines.length > 30 ? h("li", {}, `and ${lines.length - 30} more`) : null));
 }
 
-const labels = (rows: Row[]) => tellApart(rows, [(row) => `ε ${row.threat.epsilon}`, (row) => row.model, (row) => row.explainer, (row) => row.attack, (row) => row.metric, (row) => row.dataset]);
+const labels = (rows: Row[]) => tellApart(rows, [(row) => `ε ${row.threat.epsilon}`, (row) => row.model, (row) => row.explainer, (row) => row.attack, (row) => row.metric, (row) => row.dataset], true);
 
-const CHART_ROWS = 24;
+const MOST_POINTS = 120;
 
+// One line for what differs only in epsilon: the fuller a point, the larger its epsilon.
 function levelChart(rows: Row[]): HTMLElement {
-  const names = labels(rows);
-  const values = rows.map((row, i) => ({ ...row, name: names[i], certified: certified(row), text: interval(row.mean, row.low, row.high) }));
-  const tooltip = [{ field: "text", title: "value" }, ...["chance", "between", "lift", "own_advantage"].map((field) => ({ field, title: field.replace("_", " "), format: ".3f" }))];
+  const lines = [...groupBy(rows, (row) => JSON.stringify([row.dataset, row.model, row.explainer, row.attack, row.metric])).values()];
+  const names = tellApart(lines.map((same) => same[0]), [(row) => row.model, (row) => row.explainer, (row) => row.attack, (row) => row.metric, (row) => row.dataset], true);
+  const values = lines.flatMap((same, i) => {
+    const sizes = [...new Set(same.map((row) => row.threat.epsilon))].sort((a, b) => a - b);
+    return same.map((row) => ({ ...row, name: names[i], epsilon: row.threat.epsilon, shade: (sizes.indexOf(row.threat.epsilon) + 1) / sizes.length, certified: certified(row), text: interval(row.mean, row.low, row.high) }));
+  });
+  const tooltip = [{ field: "name", title: "row" }, { field: "epsilon" }, { field: "text", title: "value" }, ...["chance", "between", "certified", "lift", "own_advantage"].map((field) => ({ field, title: field.replace("_", " "), format: ".3f" }))];
   const lowest = Math.min(0, ...rows.map((row) => Math.min(row.low ?? 0, row.mean ?? 0)));
   return chart((room, colours) => {
-    const limit = room < NARROW ? 150 : 420, width = Math.max(120, Math.min(560, room - 30 - labelWidth(names, limit)));
-    const y = { field: "name", type: "nominal", title: null, sort: names, axis: { labelLimit: limit } };
+    const line = nameAxis(names, room, 420), width = Math.max(120, Math.min(900, room - 30 - line.width));
+    const y = { field: "name", type: "nominal", title: null, sort: names, axis: line.axis };
     const scale = rows.every((row) => row.direction === "higher") ? { domain: [lowest, 1] } : {};
+    const shade = { field: "shade", type: "quantitative", scale: { domain: [0, 1], range: [0.15, 1] }, legend: null };
     const tick = (field: "chance" | "between" | "certified") => ({ mark: { type: "tick", thickness: 3, size: 15, color: colours[field] }, encoding: { y, x: { field, type: "quantitative" }, tooltip } });
-    return { data: { values }, width, height: { step: 20 }, layer: [tick("chance"), tick("between"), tick("certified"),
-      { mark: { type: "rule", strokeWidth: 3, color: colours.value, opacity: 0.45 }, encoding: { y, x: { field: "low", type: "quantitative" }, x2: { field: "high" } } },
-      { mark: { type: "point", filled: true, size: 70, color: colours.value, opacity: 1 }, encoding: { y, x: { field: "mean", type: "quantitative", title: distinct(rows, (row) => row.metric).map(shown).join(", "), scale }, tooltip } }] };
+    return { data: { values }, width, height: { step: line.step }, layer: [tick("chance"), tick("between"), tick("certified"),
+      { mark: { type: "rule", strokeWidth: 3, color: colours.value, opacity: 0.3 }, encoding: { y, x: { field: "low", type: "quantitative" }, x2: { field: "high" } } },
+      { mark: { type: "point", filled: true, size: 75, color: colours.card, opacity: 1 }, encoding: { y, x: { field: "mean", type: "quantitative", scale } } },
+      { mark: { type: "point", filled: true, size: 75, color: colours.value, stroke: colours.value, strokeWidth: 1.2 }, encoding: { y, x: { field: "mean", type: "quantitative", title: `${distinct(rows, (row) => row.metric).map(shown).join(", ")}${room < NARROW ? "" : ` (${rows[0].direction} is better)`}`, axis: { tickCount: room < NARROW ? 4 : 10 } }, fillOpacity: shade, tooltip } }] };
   }, "values of the rows with chance, between and certified levels");
+}
+
+// Marks of the chart above, named.
+function levelLegend(rows: Row[]): HTMLElement {
+  const key = (kind: string, ...text: (Node | string)[]) => h("span", { class: "key" }, h("span", { class: `tick ${kind}` }), ...text);
+  return h("p", { class: "legend" }, h("span", { class: "key" }, h("span", { class: "dot value" }), term("value"), distinct(rows, (row) => String(row.threat.epsilon)).length > 1 ? ", the fuller the larger epsilon" : "", "; line: its 95 % interval"),
+    rows.some((row) => row.chance != null) ? key("chance", term("chance")) : null, rows.some((row) => row.between != null) ? key("between", term("between")) : null, rows.some((row) => certified(row) != null) ? key("certified", term("certified")) : null);
 }
 
 const PANELS = 12, WIDTH = 210, AXIS = 34, GAP = 18;
@@ -146,7 +162,7 @@ export function explore(run: Run): HTMLElement {
       return [...(indices.length > most ? [h("p", { class: "note" }, `The first ${most} of ${indices.length} rows; filter to see others.`)] : []), ...kinds.map((some) => draw(some.slice(0, most)))];
     };
     const parts: [string, () => (Node | null)[]][] = [
-      ["Values between their levels", cut(CHART_ROWS, (some) => levelChart(some.map((index) => rows[index])))],
+      ["Values between their levels", () => [levelLegend(left), levelChart(left.slice(0, MOST_POINTS)), left.length > MOST_POINTS ? h("p", { class: "note" }, `The first ${MOST_POINTS} of ${left.length} rows; filter to see others.`) : null]],
       ["Sample by sample", cut(PANELS, (some) => histograms(run, some))],
       ["Iterations until the first swap", cut(PANELS, (some) => holding(run, some) ?? h("p", {}, "No top k gave way."))],
       ...(left.some((row) => row.components?.length) ? [["Who found what in an ensemble", () => [componentsTable(run, indices)]] as [string, () => (Node | null)[]]] : []),

@@ -1,5 +1,5 @@
 import css from "./style.css?inline";
-import { comparePage } from "./compare";
+import { comparePage, shortNames } from "./compare";
 import { curves } from "./curve";
 import { isExperiment, readPayload, type ExperimentRun, type Payload, type Run } from "./data";
 import { button, h, safely, shown, shownNames } from "./dom";
@@ -32,32 +32,40 @@ function auditPage(run: Run, pictures: string[], prefix: string): HTMLElement {
     h("footer", {}, `Made by Holdfast ${(run.manifest as Record<string, unknown>).holdfast ?? ""} from ${shown(run.folder)}.`));
 }
 
-const runPage = (run: Run | ExperimentRun, pictures: string[], prefix: string) => (isExperiment(run) ? experimentPage(run, pictures) : auditPage(run, pictures, prefix));
+const runPage = (run: Run | ExperimentRun, pictures: string[], prefix: string, words?: string) => (isExperiment(run) ? experimentPage(run, pictures, prefix, words) : auditPage(run, pictures, prefix));
 const runName = (run: Run | ExperimentRun) => (isExperiment(run) ? run.results.experiment : run.results.title || run.folder);
 
-// One page at a time, made when it is first shown.
-function tabs(names: string[], pages: (() => HTMLElement)[]): HTMLElement[] {
+// One page at a time, made when it is first shown. `owns` says whether an anchor is on a page.
+function tabs(names: string[], pages: (() => HTMLElement)[], owns: (anchor: string, index: number) => boolean, before: HTMLElement[] = []): HTMLElement[] {
   const made = new Map<number, HTMLElement>(), place = h("div");
   const show = (index: number) => {
     if (!made.has(index)) made.set(index, pages[index]());
     place.replaceChildren(made.get(index)!);
     buttons.forEach((element, i) => element.setAttribute("aria-pressed", String(i === index)));
   };
+  const asked = () => names.findIndex((_, index) => owns(anchor(), index));
   const buttons = names.map((name, index) => button(shown(name), () => show(index), { "aria-pressed": "false" }));
-  show(0);
-  return [h("nav", { class: "runs", "aria-label": "runs" }, ...buttons), place];
+  window.addEventListener("hashchange", () => asked() >= 0 && show(asked()));
+  show(Math.max(0, asked()));
+  return [h("nav", { class: "runs", "aria-label": "runs" }, ...before, ...buttons), place];
 }
+
+const anchor = () => decodeURIComponent(location.hash.slice(1));
 
 function content(payload: Payload): HTMLElement[] {
   if (payload.page === "leaderboard") return [leaderboardPage(payload)];
   if (payload.page === "survey") return [surveyPage(payload)];
   if (payload.page === "site") return [sitePage(payload)];
-  const runs = payload.runs ?? [], pages = runs.map((run, index) => () => runPage(run, payload.pictures, runs.length > 1 ? `run-${index + 1}-` : ""));
+  const runs = payload.runs ?? [], pages = runs.map((run, index) => () => runPage(run, payload.pictures, runs.length > 1 ? `run-${index + 1}-` : "", payload.words));
   if (runs.length === 1) return [pages[0]()];
-  const compared = payload.comparison ? [() => comparePage(payload.comparison!)] : [];
   // Titles that are the same say nothing: then the folders do.
-  const titles = runs.map(runName), names = new Set(titles).size < titles.length ? runs.map((run) => run.folder) : titles;
-  return tabs([...compared.map(() => "Compare"), ...shownNames(names)], [...compared, ...pages]);
+  const titles = runs.map(runName), names = shownNames(new Set(titles).size < titles.length ? shortNames(runs.map((run) => run.folder)) : titles);
+  const compared = payload.comparison ? [() => comparePage(payload.comparison!, names)] : [];
+  const back = payload.page === "paper" ? [h("a", { href: "index.html" }, "← all claims")] : [];
+  return tabs([...compared.map(() => "Compare"), ...names], [...compared, ...pages], (name, index) => {
+    const run = index - compared.length;
+    return run >= 0 && (name.startsWith(`run-${run + 1}-`) || (payload.page === "paper" && name === runs[run].folder));
+  }, back);
 }
 
 const sheet = new CSSStyleSheet();
@@ -70,7 +78,7 @@ try {
 }
 // The browser looked for the address's anchor before the page was made, and charts move it while they are drawn.
 function land(): void {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(anchor());
   if (!target) return;
   const times = [0, 200, 800].map((after) => window.setTimeout(() => target.scrollIntoView({ behavior: "instant" }), after));
   for (const kind of ["wheel", "touchstart", "keydown", "pointerdown"]) window.addEventListener(kind, () => times.forEach(clearTimeout), { once: true, passive: true });

@@ -44,9 +44,10 @@ export function surveyPage(payload: Payload): HTMLElement {
       ask();
     };
     place.replaceChildren(h("h2", {}, `${answers.length + 1} of ${pairs.length}`), h("p", {}, `The picture was recognised as “${shown(pair.prediction)}”. Bright dots are what the computer looked at, in two tries.`),
-      h("div", { class: "pictures" }, picture(pair.input, "picture"), picture(maps[0], "first try"), picture(maps[1], "second try")),
+      h("div", { class: "pictures asked" }, picture(pair.input, "picture"), picture(maps[0], "first try"), picture(maps[1], "second try")),
       h("p", { class: "verdict" }, "Do the two maps point at the same parts of the picture?"),
-      h("div", { class: "bar" }, button("yes", () => answer("yes")), button("no", () => answer("no")), button("I cannot tell", () => answer("unsure"))));
+      h("div", { class: "bar" }, button("yes", () => answer("yes")), button("no", () => answer("no")), button("I cannot tell", () => answer("unsure")),
+        answers.length ? button("← back", () => { answers.pop(); ask(); }, { class: "quiet" }) : null));
   };
   place.append(h("h2", {}, "Before you start"), h("p", {}, `You see ${pairs.length} pictures, each with two maps. There is no right answer: say what you see. It takes about ${counted(Math.max(1, Math.round(pairs.length / 6)), "minute")}.`), button("start", ask, { id: "start" }));
   return h("main", {}, h("header", {}, h("h1", {}, "Which maps look alike?"), h("p", {}, "A map shows which parts of a picture a computer looked at.")), place);

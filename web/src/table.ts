@@ -1,6 +1,6 @@
 // A table whose rows can be put in the order of any column (a click for the largest first, another for the smallest), whose
 // columns can be chosen, and which can be copied.
-import { button, h, shown } from "./dom";
+import { breakable, button, h, shown } from "./dom";
 import { term } from "./terms";
 
 export interface Column<Row> {
@@ -55,6 +55,7 @@ export async function copy(text: string): Promise<void> {
 }
 
 const MOST_ROWS = 20; // at first
+const SHORT = 18;     // characters that keep their line
 
 export interface TableOptions {
   tools?: boolean; // column choice and copying
@@ -72,16 +73,19 @@ export function tableView<Row>(all: Column<Row>[], rows: Row[], options: TableOp
   const columns = () => all.filter((column) => chosen.has(column));
   const ordered = () => (sorted ? [...rows].sort(compare(sorted.column, sorted.descending)) : rows);
 
-  // Words keep their line up to a width, numbers always.
-  const cell = (column: Column<Row>, row: Row) =>
-    column.value ? h("td", { class: "number" }, column.text(row)) : h("td", {}, h("span", { class: "words" }, shown(column.text(row))));
+  // Short words and numbers keep their line.
+  const cell = (column: Column<Row>, row: Row) => {
+    if (column.value) return h("td", { class: "number" }, column.text(row));
+    const text = shown(column.text(row));
+    return h("td", {}, text.length <= SHORT ? text : h("span", { class: "words" }, ...breakable(text)));
+  };
   const title = (column: Column<Row>) => {
     const order = button(column.name, () => {
       sorted = { column, descending: !(sorted?.column === column && sorted.descending) };
       draw();
     }, column.help ? { title: column.help } : {});
     const sort: Record<string, string> = sorted?.column === column ? { "aria-sort": sorted.descending ? "descending" : "ascending" } : {};
-    return h("th", { scope: "col", ...(column.value ? { class: "number" } : {}), ...sort }, order, column.term ? term(column.term, "?") : null);
+    return h("th", { scope: "col", ...(column.value ? { class: "number" } : {}), ...sort }, h("span", { class: "head" }, order, column.term ? term(column.term, "?") : null));
   };
   const draw = () => {
     head.replaceChildren(h("tr", {}, ...columns().map(title)));
@@ -105,7 +109,7 @@ export function tableView<Row>(all: Column<Row>[], rows: Row[], options: TableOp
     void copy(FORMATS[format](columns(), ordered())).then(() => (status.textContent = `copied ${rows.length} rows as ${format}`))));
   const bar = options.tools ? h("div", { class: "bar" }, choice(), ...copying, status) : null;
   return {
-    element: h("div", {}, bar, h("div", { class: "scroll", tabindex: "0" }, h("table", {}, head, body)), more),
+    element: h("div", {}, bar, h("div", { class: "scroll", tabindex: "0" }, h("table", options.tools ? { class: "dense" } : {}, head, body)), more),
     show: (lines) => { rows = lines; draw(); },
   };
 }

@@ -1,13 +1,14 @@
 // Every word that a newcomer would have to look up: one sentence and a small picture, on hover, on a tap or by keyboard.
 import { h, svg } from "./dom";
 
-// A scale from 0 to 1 with marks on it.
+// A scale from 0 to 1 with marks on it; of two names that would touch, the second stands above the line.
 function scale(marks: [at: number, name: string, colour: string][], band?: [from: number, to: number, colour: string]): SVGElement {
-  return svg("svg", { viewBox: "0 0 220 44", width: 220, height: 44 },
-    band ? svg("rect", { x: 10 + 200 * band[0], y: 14, width: 200 * (band[1] - band[0]), height: 12, class: `fill-${band[2]}`, opacity: 0.35 }) : null,
-    svg("line", { x1: 10, x2: 210, y1: 20, y2: 20, class: "stroke" }),
-    ...marks.flatMap(([at, name, colour]) => [svg("circle", { cx: 10 + 200 * at, cy: 20, r: 5, class: `fill-${colour}` }),
-      svg("text", { x: 10 + 200 * at, y: 40, "text-anchor": at > 0.85 ? "end" : at < 0.15 ? "start" : "middle" }, name)]));
+  const close = (i: number) => i > 0 && Math.abs(marks[i][0] - marks[i - 1][0]) < 0.28;
+  return svg("svg", { viewBox: "0 0 220 50", width: 220, height: 50 },
+    band ? svg("rect", { x: 10 + 200 * band[0], y: 18, width: 200 * (band[1] - band[0]), height: 12, class: `fill-${band[2]}`, opacity: 0.35 }) : null,
+    svg("line", { x1: 10, x2: 210, y1: 24, y2: 24, class: "stroke" }),
+    ...marks.flatMap(([at, name, colour], i) => [svg("circle", { cx: 10 + 200 * at, cy: 24, r: 5, class: `fill-${colour}` }),
+      svg("text", { x: 10 + 200 * at, y: close(i) ? 12 : 44, "text-anchor": at > 0.85 ? "end" : at < 0.15 ? "start" : "middle" }, name)]));
 }
 
 // Eight features in the order of importance, before and after.
@@ -21,6 +22,9 @@ function ball(): SVGElement {
     svg("circle", { cx: 60, cy: 30, r: 3, class: "fill-value" }), svg("line", { x1: 60, y1: 30, x2: 84, y2: 20, class: "stroke" }), svg("circle", { cx: 84, cy: 20, r: 3, class: "fill-lost" }),
     svg("text", { x: 100, y: 24 }, "nudged input"), svg("text", { x: 100, y: 44 }, "radius = epsilon"));
 }
+
+// Of two different inputs, and of what the attack left.
+const levels = (between: number, left: number) => () => scale([[between, "between", "between"], [left, "left", "value"]], [0, between, "between"]);
 
 const TERMS: Record<string, [sentence: string, picture: () => SVGElement]> = {
   explanation: ["A number for each feature of an input that says how much it counts for the model's prediction.", () => ranks(["kept", "kept", "kept", "kept", "other", "other", "other", "other"])],
@@ -37,6 +41,15 @@ const TERMS: Record<string, [sentence: string, picture: () => SVGElement]> = {
   "effective sets": ["How many different top-k sets the attacked explanations still have; 1 means the same set for every input.", () => ranks(["kept", "new", "kept", "new", "kept", "new", "other", "other"])],
   "own advantage": ["How much more a sample's own attacked top k moves its prediction than another sample's top k does; 0 or less means that the explanation is not about the sample.", () => scale([[0, "none", "chance"], [0.5, "advantage", "value"]], [0, 0.5, "value"])],
   "random points": ["What blind search finds: the worst of random nudges of the same size. An attack that finds less is weak.", ball],
+  holds: ["The explanation holds under the attack and still depends on the input: lift is at least 0.2, effective sets are at least 3 and own advantage is above 0, each with its whole 95 % interval.", levels(0.4, 0.9)],
+  breaks: ["What the attack leaves of the explanation is surely no more than what two different inputs share anyway.", levels(0.7, 0.4)],
+  "weak attack": ["Random nudges of the same size, or another attack, do more harm than this attack found. Use a stronger one, such as gauntlet, before you trust the number.", ball],
+  trivial: ["Two different inputs have nearly the same explanation. It cannot break, because it says the same about every input.", levels(0.97, 0.99)],
+  "hardly specific": ["What the attack leaves is more than what two different inputs share, but by less than 0.2.", levels(0.6, 0.7)],
+  "partly specific": ["The attack leaves clearly more than what two different inputs share. But the explanation takes only a few different forms, or its top features matter no more for this input than those of another input.", levels(0.4, 0.8)],
+  "holds in part": ["The attack leaves more than what two different inputs share, and less than 0.9 of the explanation.", levels(0.3, 0.6)],
+  "hardly moves": ["The attack leaves at least 0.9 of the explanation, and two different inputs share less.", levels(0.3, 0.95)],
+  "not decided": ["The 95 % interval includes both answers. More samples would decide.", levels(0.6, 0.62)],
   "first swap": ["The iteration of the attack at which a feature first left the top k.", () => ranks(["kept", "kept", "kept", "new", "lost", "other", "other", "other"])],
 };
 
@@ -48,7 +61,7 @@ document.addEventListener("click", (event) => !(event.target as Element).closest
 export function term(name: string, text = name): HTMLElement {
   const entry = TERMS[name];
   if (!entry) throw new Error(`no term ${name}`);
-  const element = h("button", { type: "button", class: "term", "aria-label": `${name}: ${entry[0]}` }, text);
+  const element = h("span", { role: "button", tabindex: "0", class: "term", "aria-label": `${name}: ${entry[0]}` }, text);
   const show = () => {
     close();
     open = h("div", { class: "tooltip explained", role: "tooltip" }, h("strong", {}, name), h("p", {}, entry[0]), entry[1]());

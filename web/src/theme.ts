@@ -11,5 +11,6 @@ export function theme(): Theme {
 
 export const series = (colours: Theme): string[] => names.filter((name) => name.startsWith("series")).map((name) => colours[name]);
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-export const onThemeChange = (act: () => void) => dark.addEventListener("change", act);
+// On paper the colours are the light ones, whatever the screen has.
+const media = ["(prefers-color-scheme: dark)", "print"].map((query) => matchMedia(query));
+export const onThemeChange = (act: () => void) => media.forEach((one) => one.addEventListener("change", act));

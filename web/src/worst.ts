@@ -1,10 +1,11 @@
 // The samples whose explanation moved most, one at a time and large: pictures, tables, graphs and sentences.
 import { threatText, type Bar, type Run, type State, type WorstSample } from "./data";
+import { topCount } from "./summary";
 import { button, h, number, percent, shown, shownNames, significant, svg, tellApart } from "./dom";
 
 export type Pictures = string[]; // data URLs, by their places
 
-const TITLES: Record<string, string> = { input: "input", nudge: "nudge", perturbed: "nudged input", before: "explanation before", after: "explanation after", change: "top k: what moved" };
+const TITLES: Record<string, string> = { input: "input", nudge: "nudge, amplified", perturbed: "nudged input", change: "top k: kept, lost, new", before: "explanation before", after: "explanation after" };
 
 // A picture as large as the window, with its pixels as squares.
 function zoom(source: string, title: string): void {
@@ -34,16 +35,17 @@ function wipe(before: string, after: string, title: string): HTMLElement {
 
 // From nothing to the largest share of a map that is drawn: both maps have the same colours.
 function colourBar(sample: WorstSample): HTMLElement {
-  return h("p", { class: "colour-bar" }, "0 ", h("span", { class: "heat" }), ` ${sample.share == null ? "largest" : `${significant(100 * sample.share, 2)} % of the map`} (both maps, colours by the root)`);
+  const most = sample.share == null ? "the largest" : `${significant(100 * sample.share, 2)} % of the whole`;
+  return h("div", { class: "colour-bar" }, h("p", {}, "How much a ", sample.edges ? "pair of nodes" : "pixel", " counts, in both explanations:"), h("p", {}, "0 ", h("span", { class: "heat", role: "img", "aria-label": "colours from dark to bright" }), ` ${most}`));
 }
 
 function images(sample: WorstSample, pictures: Pictures): HTMLElement[] {
   const of = (name: string) => (sample.pictures?.[name] == null ? null : pictures[sample.pictures[name]]);
-  const notes: Record<string, string> = { nudge: sample.nudge ? `full colour: a change of ${significant(sample.nudge, 2)}` : "" };
+  const notes: Record<string, string> = { nudge: sample.nudge ? `full colour: ±${significant(sample.nudge, 2)}` : "" };
   const shownPictures = Object.keys(TITLES).flatMap((name) => (of(name) ? [figure(of(name)!, TITLES[name], notes[name])] : []));
   const [before, after] = [of("before"), of("after")];
   if (before && after) shownPictures.push(wipe(before, after, "explanation"));
-  return [h("div", { class: sample.sides === 2 ? "pictures pairs" : "pictures" }, ...shownPictures), colourBar(sample)];
+  return [h("div", { class: sample.sides === 2 ? "pictures pairs" : "pictures" }, ...shownPictures, colourBar(sample))];
 }
 
 // The edges of both top sets between nodes on a circle.
@@ -82,11 +84,11 @@ function bars(values: Bar[]): HTMLElement {
     return h("tr", { class: bar.state }, h("th", { scope: "row" }, names[i]), h("td", { class: "number" }, bar.value), h("td", { class: changed ? "number changed" : "number" }, changed ? `→ ${bar.moved}` : "same"),
       h("td", { class: "bars" }, ghost, now[i]), h("td", { class: "number" }, percent(bar.before)), h("td", { class: "number" }, percent(bar.after)), h("td", {}, bar.state === "other" ? "" : bar.state));
   });
-  const slider = h("input", { type: "range", min: "0", max: "100", value: "100", "aria-label": "importance: from before to after" }) as HTMLInputElement;
+  const slider = h("input", { type: "range", min: "0", max: "100", value: "100", "aria-label": "share of the explanation: from before to after" }) as HTMLInputElement;
   const move = () => values.forEach((bar, i) => (now[i].style.width = length(bar.before + (Number(slider.value) / 100) * (bar.after - bar.before))));
   slider.addEventListener("input", move);
   move();
-  const head = ["feature", "value", "nudged to", "importance: pale before, full after", "before", "after", "top k"].map((text, i) => h("th", { scope: "col", ...([1, 2, 4, 5].includes(i) ? { class: "number" } : {}) }, text));
+  const head = ["feature", "value", "nudged to", "share of the explanation: pale before, full after", "before", "after", "top k"].map((text, i) => h("th", { scope: "col", ...([1, 2, 4, 5].includes(i) ? { class: "number" } : {}) }, text));
   return h("div", { class: "scroll", tabindex: "0" }, h("label", { class: "choice" }, h("span", {}, "before"), slider, h("span", {}, "after")), h("table", { class: "aligned" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...lines)));
 }
 
@@ -106,10 +108,22 @@ export function stateLegend(): HTMLElement {
   return h("p", { class: "legend" }, ...Object.entries(names).map(([state, text]) => h("span", { class: "key" }, h("span", { class: `dot ${state}` }), text)));
 }
 
+// "predicted seven, which is wrong: the label is one"
+function prediction(sample: WorstSample): string {
+  const predicted = `predicted ${shown(sample.prediction)}, before and after`;
+  if (sample.label == null) return predicted;
+  return sample.label === sample.prediction ? `${predicted} (right)` : `${predicted} (wrong: it is ${shown(sample.label)})`;
+}
+
+// What is left, in the words of the verdict where the metric counts features.
+function left(sample: WorstSample, metric: string): (Node | string)[] {
+  const k = topCount(metric);
+  return sample.value == null || !metric.startsWith("top_k(") || Number.isNaN(k) ? [`${shown(metric)} `, h("strong", {}, number(sample.value))] : ["keeps ", h("strong", {}, number(sample.value * k, 0)), ` of its top ${k} features`];
+}
+
 export function card(sample: WorstSample, metric: string, pictures: Pictures): HTMLElement {
-  const label = sample.label == null ? "" : `, label ${shown(sample.label)}`;
   return h("article", { class: "card sample" },
-    h("h4", {}, `sample ${sample.sample}`), h("p", {}, `predicted ${shown(sample.prediction)}${label}; ${shown(metric)} ${number(sample.value)}`),
+    h("div", { class: "facts" }, h("h4", {}, `sample ${sample.sample}`), h("span", {}, ...left(sample, metric)), h("span", { class: "note" }, prediction(sample))),
     ...(sample.pictures ? images(sample, pictures) : []), nodeLink(sample), sample.words ? sentence(sample.words) : null, sample.bars ? bars(sample.bars) : null);
 }
 

@@ -158,7 +158,7 @@ describe("report", { skip }, () => {
     assert.deepEqual(await texts(page, "h1"), ["Does <this> hold?"]);
     const missed = results.gates.find((gate) => !gate.met);
     const worst = Math.min(...missed.rows.map((row) => row.value));
-    assert.match(await page.locator(".banner.missed").textContent(), new RegExp(`Failed: 1 of 2 gates.*${escaped(worst.toFixed(3))}, ${escaped((missed.limit - worst).toFixed(3))} short`));
+    assert.match(await page.locator(".banner.missed").textContent(), new RegExp(`Failed: 1 of 2 gates.*${escaped(worst.toFixed(3))}, ${escaped((missed.limit - worst).toFixed(3))} short .*${missed.rows.filter((row) => !row.met).length} of ${missed.rows.length} rows`));
     const models = new Set(results.rows.map((row) => row.model));
     assert.equal(await page.locator(".verdicts li").count(), models.size);
     for (const model of models) {
@@ -167,12 +167,40 @@ describe("report", { skip }, () => {
       assert.match(line, new RegExp(`keeps ${escaped(String(Number((row.mean * k).toFixed(1))))}0? of its top ${k} features`));
       assert.match(line, new RegExp(`two different inputs share ${escaped(String(Number((row.between * k).toFixed(1))))}`));
     }
-    assert.ok(await page.locator("#verdict .drawing svg .mark-rect path").count() >= 2, "chance and between are bands");
-    for (const selector of [".banner", ".verdicts", "#verdict .chart"]) {
-      const box = await page.locator(selector).first().boundingBox();
-      assert.ok(box.y < 900, `${selector} is on the first screen`);
-    }
+    assert.equal(await page.locator(".verdicts li .badge").count(), models.size, "a verdict in one word for each model");
+    // Every model is in the chart, of all datasets, between its levels and with the limit of its gate.
+    const panels = (await texts(page, "#verdict .drawing svg text")).join("|");
+    for (const model of models) assert.ok(panels.includes(model.slice(0, 4)), `${model} is in the chart: ${panels}`);
+    assert.ok(await page.locator("#verdict .drawing svg .mark-rect path").count() >= 2 * models.size, "chance and between are bands");
+    assert.ok(await page.locator("#verdict .drawing svg .mark-rule line").count() > models.size, "intervals and the gate's limit");
+    const place = async (selector) => page.locator(selector).first().boundingBox();
+    assert.ok((await place("#verdict .legend")).y < (await place("#verdict .chart")).y, "marks are named before they are used");
+    for (const selector of [".banner", ".verdicts", "#verdict .chart"]) assert.ok((await place(selector)).y < 900, `${selector} is on the first screen`);
     await keep(page, "report.png");
+    await finish(page);
+  });
+
+  it("fits the demo's kind of run on one screen, chart and all", async () => {
+    const page = await open("ensemble/report.html", { viewport: { width: 1280, height: 800 } });
+    const box = await page.locator("#verdict .chart").boundingBox();
+    assert.ok(box.y + box.height <= 800, `the chart ends at ${box.y + box.height}`);
+    await finish(page);
+  });
+
+  it("does not call an attack that random points beat a sign of robustness", async () => {
+    const beaten = read("ensemble", "results.json").rows.filter((row) => row.beaten_by);
+    assert.ok(beaten.length > 0);
+    cpSync(path.join(folder, "ensemble"), path.join(folder, "weak"), { recursive: true });
+    const changed = read("weak", "results.json");
+    changed.rows = changed.rows.map((row) => (row.beaten_by ? { ...row, mean: 0.9, low: 0.85, high: 0.95, between: 0.2, robust_and_specific: "holds" } : { ...row, mean: 1, low: 1, high: 1 }));
+    changed.gates = [{ gate: "top_k(k=3)>=0", limit: 0, met: true, rows: changed.rows.map((row, index) => ({ row: index, value: row.mean, met: true })) }];
+    writeFileSync(path.join(folder, "weak", "results.json"), JSON.stringify(changed));
+    unseal("weak");
+    holdfast("report", "weak", "--out", "weak.html");
+    const page = await open("weak.html");
+    assert.deepEqual(await texts(page, ".verdicts .badge"), ["weak attack"]);
+    assert.match(await page.locator(".verdicts li").textContent(), /does more harm.*too weak to judge by/);
+    assert.match(await page.locator(".banner.met").textContent(), /Weak attack: in \d+ rows?.*This pass is no sign of robustness/);
     await finish(page);
   });
 
@@ -247,7 +275,8 @@ describe("report", { skip }, () => {
     const pictures = section.locator("figure img");
     assert.ok(await pictures.count() >= 7, "input, nudge, nudged, two maps, what moved, and the slider's");
     for (const size of await pictures.evaluateAll((all) => all.map((image) => [image.naturalWidth, image.clientWidth]))) assert.ok(size[0] > 0 && size[1] >= 200, `a picture of ${size[1]} pixels`);
-    assert.match(await section.innerText(), /full colour: a change of 0\.\d+/);
+    assert.match(await section.innerText(), /nudge, amplified \(full colour: ±0\.\d+\)/);
+    assert.match(await section.locator(".facts").innerText(), /keeps \d+ of its top 10 features\s+predicted (left|right), before and after \((right|wrong: it is (left|right))\)/);
     await keep(page, "report-images.png");
     await section.locator("figure button.picture").first().click();
     assert.ok((await page.locator("dialog.zoom img").boundingBox()).width > 500);
@@ -294,11 +323,15 @@ describe("report", { skip }, () => {
 
   it("explains its words and marks when they are pointed at or reached by keyboard", async () => {
     const page = await open("run/report.html");
-    await page.locator(".verdicts .term").first().hover();
+    for (const badge of await page.locator(".verdicts .badge .term").all()) {
+      await badge.hover();
+      assert.ok((await page.locator(".explained p").textContent()).length > 40, "a verdict says what it means");
+    }
+    await page.locator(".verdicts .term", { hasText: "top 3 features" }).first().hover();
     assert.match(await page.locator(".explained").textContent(), /k features with the largest numbers/);
     assert.equal(await page.locator(".explained svg").count(), 1);
     await page.mouse.move(2, 2);
-    await page.locator(".legend .term", { hasText: "chance" }).focus();
+    await page.locator("#verdict .legend .term", { hasText: "chance" }).focus();
     assert.match(await page.locator(".explained").textContent(), /random order/);
     await page.keyboard.press("Escape");
     assert.equal(await page.locator(".explained").count(), 0);
@@ -386,6 +419,11 @@ describe("report", { skip }, () => {
     const page = await open("both.html");
     assert.equal(await page.locator("main").count(), 1);
     assert.deepEqual((await texts(page, "nav.runs button")).length, 3);
+    assert.deepEqual(await texts(page, "nav.runs button"), ["Compare", "audit", "second"]);
+    const chart = page.locator("#comparison section", { hasText: "second against audit" });
+    assert.match(await chart.innerText(), new RegExp(`Of ${first.length} rows \\d+ (is|are) worse \\(\\d+ also after correction`));
+    // One line for each attack, a point for each epsilon: nothing is repeated.
+    assert.equal(await chart.locator(".role-axis-label text").evaluateAll((all) => all.filter((one) => /gauntlet|^er/.test(one.textContent)).length), new Set(first.map((row) => row.attack)).size);
     const lines = page.locator("#comparison section", { hasText: "All differences" }).locator("tbody tr");
     assert.equal(await lines.count(), first.length);
     for (const [i, row] of first.entries()) {
@@ -399,6 +437,9 @@ describe("report", { skip }, () => {
     await page.locator("nav.runs button").nth(2).click();
     await drawn(page);
     assert.equal(await page.locator("#run-2-explore").count(), 1);
+    const linked = await open("both.html#run-1-worst");
+    assert.equal(await linked.locator("#run-1-worst").count(), 1, "an anchor opens its run");
+    await finish(linked);
     await finish(page);
   });
 
@@ -417,6 +458,13 @@ describe("report", { skip }, () => {
       // Text stands out from what is behind it: at least 4.5 to 1 (WCAG AA).
       const [ink, soft, paper, card] = await colours(page, ["ink", "soft", "paper", "card"]);
       for (const text of [ink, soft]) for (const ground of [paper, card]) assert.ok(contrast(text, ground) >= 4.5, `${colorScheme}: ${contrast(text, ground)}`);
+      await page.setViewportSize({ width: 720, height: 1000 });
+      await page.emulateMedia({ media: "print", colorScheme });
+      await page.waitForFunction(() => document.documentElement.scrollWidth <= 720, null, { timeout: 5000 });
+      const label = await page.locator("#verdict .role-axis-title text").first().getAttribute("fill");
+      assert.ok(contrast(label, "#ffffff") >= 4.5, `charts print dark on white: ${label}`);
+      await keep(page, `report-print-${colorScheme}.png`);
+      await page.emulateMedia({ media: "screen", colorScheme });
       for (const set of [["kept", "lost", "new", "other"], ["value", "chance", "between", "certified"], ["series-1", "series-2", "series-3", "series-4", "series-5", "series-6"]]) checkPalette(await colours(page, set), `${colorScheme} ${set}`);
       await finish(page);
     }
@@ -437,10 +485,15 @@ describe("report", { skip }, () => {
     const files = readdirSync(path.join(folder, "board", "results"));
     const entries = files.map((name) => read("board", "results", name));
     const page = await open("board/index.html");
-    assert.equal(await page.locator("tbody tr").count(), entries.length);
     assert.match(await page.locator("section .legend").first().textContent(), /between: what another input's explanation scores/);
+    // The largest epsilon first, the others by choice.
+    const several = page.locator("section").filter({ has: page.locator("select[aria-label=epsilon]") });
+    assert.equal(await several.count(), 1, "the ensemble has two");
+    assert.deepEqual([...new Set(await several.locator("tbody tr td:nth-child(2)").allTextContents())], ["0.5"]);
+    await several.locator("select").selectOption({ label: "all" });
+    assert.equal(await page.locator("tbody tr").count(), entries.length);
     for (const entry of entries) {
-      const line = page.locator("section", { hasText: `${entry.dataset}: ${entry.metric}` }).filter({ hasText: `≤ ${entry.threat.epsilon}` }).locator("tr", { hasText: entry.model }).first();
+      const line = page.locator("section", { hasText: `${entry.dataset}: ${entry.metric}` }).locator("tr", { hasText: entry.model }).filter({ has: page.locator("td", { hasText: new RegExp(`^${escaped(String(entry.threat.epsilon))}$`) }) }).first();
       assert.match(await line.textContent(), new RegExp(escaped(entry.value.toFixed(3))));
     }
     assert.match(await page.locator("#rule").innerText(), /holdfast verify/);
@@ -482,10 +535,21 @@ describe("report", { skip }, () => {
     holdfast("report", path.join(root, "results/r2et"), path.join(root, "results/lens"), "--out", "site");
     const verdicts = ["r2et", "lens"].flatMap((paper) => JSON.parse(readFileSync(path.join(root, "results", paper, "verdicts.json"), "utf8")));
     const index = await open("site/index.html");
-    assert.equal(await index.locator(".gates li").count(), verdicts.length);
-    for (const summary of await texts(index, ".gates summary")) assert.match(summary, /Evidence: .*[a-z]{3,} [a-z]/, "a number alone says nothing");
-    await index.locator("a", { hasText: "lens" }).click();
-    await index.waitForSelector("body[data-ready]");
+    assert.equal(await index.locator(".claims li").count(), verdicts.length);
+    for (const summary of await texts(index, ".claims summary")) assert.match(summary, /Evidence: .*[a-z]{3,} [a-z]/, "a number alone says nothing");
+    assert.deepEqual((await texts(index, ".counts strong")).map(Number).reduce((sum, count) => sum + count, 0), verdicts.length, "how many hold, in front");
+    assert.match((await texts(index, "h2"))[0], /Training for Stable Explanation for Free/, "papers by their titles");
+    assert.match(await index.locator("#r2et ul.words").innerText(), /P@k is the share of the top k features that stay/, "words before claims");
+    // A claim's link opens the experiment that tested it, and the way back is there.
+    const claim = verdicts.find((verdict) => verdict.experiment === "r2et/fig3");
+    await index.locator(".claims li", { hasText: claim.claim }).locator("a[href='r2et.html#fig3']").first().click();
+    await index.waitForSelector("nav.runs button[aria-pressed=true]");
+    assert.deepEqual(await texts(index, "nav.runs button[aria-pressed=true]"), ["r2et/fig3"]);
+    await drawn(index);
+    await index.locator("nav.runs a", { hasText: "all claims" }).click();
+    await index.waitForSelector(".claims");
+    await index.locator("a[href='lens.html']").click();
+    await index.waitForSelector("nav.runs button");
     await drawn(index);
     const experiments = readdirSync(path.join(root, "results/lens")).filter((name) => name.endsWith(".manifest.json"));
     assert.equal(await index.locator("nav.runs button").count(), experiments.length);
@@ -520,7 +584,8 @@ describe("report", { skip }, () => {
     holdfast("reproduce", "lens/table1", "--out", "quick", "--quiet");
     const page = await open("quick/report.html");
     const text = await page.innerText("main");
-    assert.match(text, /L9 not decided \(quick: means little\)/);
+    assert.match(await page.locator(".claims li", { hasText: "L9" }).locator(".badge.quick").textContent(), /not decided/);
+    assert.match(text, /Quick scale shows that all of it works. Its verdicts mean little/);
     assert.match(text, /nothing was trained or measured/);
     assert.doesNotMatch(await page.innerText("footer"), /quick/); // whose folder it lay in is nobody's business
     await finish(page);

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,6 +144,7 @@ class Grid {
   at::Tensor found_before_;
   std::map<std::string, Levels> levels_;
   std::map<std::string, RandomPoints> random_;
+  std::set<std::string> ties_said_;  // each once: rows of one explanation have the same ties
 };
 
 // A measure around the samples of a subject.

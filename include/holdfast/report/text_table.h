@@ -19,14 +19,22 @@ std::string tied_cell(double clean, double perturbed);
 // Columns padded to their widest cell (in characters, not bytes); columns of numbers are aligned to the right.
 std::string text_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 
-// The same for `width` characters: columns with the largest `drop` are left out first, those with 0 never, and a line says which.
+// The same with the last column's sentences in lines of their own, where the table would be wider than `width` characters.
+std::string listing(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows, std::size_t width);
+
+// A table for `width` characters: columns with the largest `drop` are left out first, those with 0 never, and a line says which.
 // Width 0: all of them.
 struct TableColumn {
   std::string name;
   std::vector<std::string> cells = {};
   int drop = 0;
+  bool is_value = false;  // no name: it does not tell rows apart
 };
+// Long texts are cut in the middle, so that different ones stay different, before a column goes that says how to read a value.
 std::string fitted_table(std::vector<TableColumn> columns, std::size_t width);
+
+// The text in lines of at most `width` characters, broken between words, the later ones indented. Width 0: one line.
+std::string wrapped(const std::string& text, std::size_t width);
 
 // Whether a row of results.json is worse for the defender than another of the same metric; one that is not defined is not.
 bool is_worse(const Json& row, const Json& other);
