@@ -9,9 +9,12 @@
 #include "common.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/log.h"
+#include "holdfast/core/memory.h"
+#include "holdfast/core/words.h"
 #include "holdfast/experiment/reproduce.h"
 #include "holdfast/report/experiment.h"
 #include "holdfast/report/html.h"
+#include "holdfast/report/text_table.h"
 
 namespace holdfast::cli {
 namespace {
@@ -20,7 +23,8 @@ struct ReproduceCommand {
   CommonFlags common;
   std::string experiment, scale = "quick", out, models, cells, results;
   std::vector<std::string> only;
-  bool json = false, restart = false, check = false;
+  std::vector<std::int64_t> seeds;
+  bool json = false, restart = false, check = false, plan = false;
 };
 
 // A group's experiments have a folder each, and share networks and cells.
@@ -33,7 +37,8 @@ ReproduceOptions options_of(const ReproduceCommand& flags, const std::string& na
                            .folder = flags.out,
                            .models = flags.models,
                            .cells = flags.cells,
-                           .only = flags.only};
+                           .only = flags.only,
+                           .looks = flags.seeds};
   if (of_group) {
     options.folder += "/" + name.substr(name.find('/') + 1);
     options.may_be_empty = true;
@@ -56,7 +61,9 @@ void check_not_empty(const Json& results) {
 
 // Runs a dataset of kept results again; whether they say the same.
 bool check(ReproduceCommand& flags, Communicator* ranks) {
+  if (flags.out.empty()) usage_error("reproduce: --out is required");
   if (!flags.results.empty()) usage_error("--results: a check keeps nothing; leave it away");
+  if (!flags.seeds.empty()) usage_error("--seeds: a check takes those of the kept results; leave it away");
   flags.scale = "quick";  // the kept results' own is taken
   ReproduceOptions options = options_of(flags, flags.experiment, false);
   options.ranks = ranks;
@@ -74,7 +81,60 @@ bool check(ReproduceCommand& flags, Communicator* ranks) {
   return found.agrees();
 }
 
+// "40 s", "12 min", "3.5 h": no estimate is worth more digits.
+std::string rough_time(double seconds) {
+  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 100 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+std::vector<std::string> plan_row(const std::string& name, const Json& part) {
+  const auto count = [](const Json& number) { return fmt::format("{}", number.get<std::int64_t>()); };
+  std::vector<std::string> row{name,
+                               count(part.at("networks").at("train")),
+                               count(part.at("networks").at("kept")),
+                               count(part.at("cells").at("compute")),
+                               count(part.at("cells").at("kept")),
+                               fmt::format("{:.3g}", part.at("steps").get<double>()),
+                               fmt::format("{:.3g}", part.at("evaluations").get<double>())};
+  for (const char* machines : {"1", "2", "4", "8"}) row.push_back(rough_time(part.at("seconds").at(machines)));
+  return row;
+}
+
+// Checks everything and says what a run would cost; nothing is written.
+void print_plan(const ReproduceCommand& flags) {
+  if (!flags.results.empty()) usage_error("--results: a plan keeps nothing; leave it away");
+  const std::vector<std::string> names = experiments_of(flags.experiment);
+  std::vector<ReproduceOptions> runs;
+  for (const std::string& name : names) runs.push_back(options_of(flags, name, names.front() != flags.experiment));
+  const Json plan = plan_experiments(runs);
+  if (flags.json) {
+    std::fputs(dump_json(plan).c_str(), stdout);
+    return;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& one : plan.at("experiments")) rows.push_back(plan_row(one.at("experiment"), one));
+  const Json& total = plan.at("total");
+  if (rows.size() != 1) rows.push_back(plan_row("all", total));
+  std::fputs(text_table({"experiment", "networks", "kept", "cells", "kept", "steps", "evaluations", "here", "on 2", "on 4", "on 8"},
+                        rows)
+                 .c_str(),
+             stdout);
+  for (const Json& note : plan.at("notes")) fmt::print("note: {}\n", note.get<std::string>());
+  const int threads = plan.at("threads");
+  fmt::print("networks to train and cells to compute, beside those that are kept; steps of their optimisers, evaluations of attacks\n"
+             "time from short trials, with {} at once{}; on 2, 4 and 8 machines like this one that share --models and --cells\n"
+             "memory: about {} for tensors, and what the program itself takes\n",
+             counted(threads, "piece"), flags.common.torch_device().is_cpu() ? " (--threads)" : "",
+             memory_in_words(plan.at("memory")));
+  if (total.at("networks").at("train") > 0)
+    fmt::print("weights and other choices that wait for a result are counted for one possible choice\n");
+  if (flags.seeds.size() > 1) fmt::print("all of --seeds are counted: the run ends with the first that leaves no claim open\n");
+  fmt::print("the plan is sound; nothing was written\n");
+}
+
 void run(ReproduceCommand& flags, Communicator* ranks) {
+  if (flags.out.empty()) usage_error("reproduce: --out is required (or --plan, which writes nothing)");
   if (!flags.only.empty() && !flags.results.empty()) usage_error("--results keeps whole experiments: leave --only away");
   const std::vector<std::string> names = experiments_of(flags.experiment);
   const bool of_group = names.front() != flags.experiment;
@@ -114,10 +174,8 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   command->add_option("--scale", flags->scale, "quick: minutes; cpu: hours; full: the paper's setting, for a GPU")
       ->check(CLI::IsMember({"quick", "cpu", "full"}))
       ->capture_default_str();
-  command
-      ->add_option("--out", flags->out,
-                   "Run folder; an interrupted run in it goes on. Each experiment of a group has its own folder in it")
-      ->required();
+  command->add_option("--out", flags->out,
+                      "Run folder; an interrupted run in it goes on. Each experiment of a group has its own folder in it");
   command->add_option("--models", flags->models, "Folder of trained networks, to share them between runs; default: inside --out");
   command->add_option("--cells", flags->cells,
                       "Folder of finished cells, to share them between runs; a cell is one network under one attack or measure");
@@ -126,6 +184,12 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
           "--only", flags->only,
           "Only datasets whose name in the tables begins like this (capitals, '-', '_' and spaces do not count); may be repeated")
       ->allow_extra_args(false);
+  command
+      ->add_option("--seeds", flags->seeds,
+                   "Trainings of each method instead of the experiment's: 10, or 5,10,20,40 to go on to the next number while a "
+                   "claim is not decided. Intervals are then wider: of 1 - .05 / 4 for four numbers")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--results", flags->results, "Also write results, manifest and verdicts as small files below this folder");
   command->add_flag("--restart", flags->restart,
                     "Replace another run that --out holds; networks and cells that fit are used again");
@@ -133,12 +197,18 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   command->add_flag("--check", flags->check,
                     "EXPERIMENT is a file of kept results: make one of its datasets again and compare every number. Exit code 1 "
                     "where they differ. --only names the dataset, else --seed draws one");
+  command->add_flag("--plan", flags->plan,
+                    "Check everything and say what the run would cost: networks, cells, time and memory, by short trials; nothing "
+                    "is written. What --out, or --models and --cells, hold already counts as kept");
   flags->common.add_to(*command);
   command->callback([flags, &outcome] {
     outcome.keeps("finished networks and cells are kept: run the same command again to go on");
     flags->common.apply();
     try {
-      if (flags->check) {
+      if (flags->plan) {
+        if (flags->check) usage_error("--plan: a check is of one dataset; leave one of the two away");
+        if (leads(outcome.ranks)) print_plan(*flags);
+      } else if (flags->check) {
         if (!check(*flags, outcome.ranks.get())) outcome.exit_code = kExitGateNotMet;
       } else {
         run(*flags, outcome.ranks.get());

@@ -111,6 +111,7 @@ KeptCheck check_kept(const std::string& path, ReproduceOptions options, std::uin
   options.experiment = check.experiment;
   options.scale = parse_scale(kept.at("scale"));
   options.seed = kept.at("seed");
+  options.looks = manifest.at("identity").value("seeds", std::vector<std::int64_t>{});
   if (!check.dataset.empty()) options.only = {check.dataset};
   const Json again = run_experiment(options);
   if (again.is_null()) return check;  // another rank

@@ -22,6 +22,7 @@
 #include "holdfast/experiment/reproduce.h"
 #include "holdfast/experiment/run_folder.h"
 #include "reproduce_shared.h"
+#include "work_plan.h"
 
 namespace holdfast::experiment {
 namespace {
@@ -71,15 +72,16 @@ bool computed(const Job<Json>& job, const std::string& path, const std::string& 
 }  // namespace
 
 ExperimentContext::ExperimentContext(Scale asked, std::uint64_t with_seed, int with_threads, at::Device on, Folders folders,
-                                     std::vector<std::string> wanted, Communicator* ranks)
+                                     std::vector<std::string> wanted, Communicator* ranks, WorkPlan* plan)
     : scale(asked),
       seed(with_seed),
       threads(threads_on(on, with_threads)),
       device(on),
       only(std::move(wanted)),
       folders_(std::move(folders)),
-      ranks_(ranks) {
-  if (!only.empty()) note(fmt::format("only datasets that begin with {}; the rest is left out", fmt::join(only, " or ")));
+      ranks_(ranks),
+      plan_(plan) {
+  if (!only.empty()) data_note(fmt::format("only datasets that begin with {}; the rest is left out", fmt::join(only, " or ")));
 }
 
 bool ExperimentContext::wants(const std::string& name) const {
@@ -116,7 +118,7 @@ std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::stri
   const auto loader = datasets().make(call);
   std::shared_ptr<const ExperimentData> data;
   if (!loader->source().files.empty() && loader->found_at(load).empty()) {
-    note(fmt::format("{} is left out: its files are not in the data folder", datasets().options(call).canonical()));
+    data_note(fmt::format("{} is left out: its files are not in the data folder", datasets().options(call).canonical()));
     log_warning("{}", notes_.back());
     if (const std::string name = fetched_name(call); std::ranges::find(missing_, name) == missing_.end()) missing_.push_back(name);
   } else {
@@ -124,7 +126,7 @@ std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::stri
     // Kept networks and cells are of this very data.
     const std::string content = fmt::format("{}, content {}", key, loaded.digest.substr(0, 16));
     data = std::make_shared<const ExperimentData>(ExperimentData{std::move(loaded), content, split_seed, fold});
-    for (const std::string& text : data->data.notes) note(fmt::format("{}: {}", data->data.name, text));
+    for (const std::string& text : data->data.notes) data_note(fmt::format("{}: {}", data->data.name, text));
   }
   datasets_.emplace_back(key, data);
   return data;
@@ -147,9 +149,14 @@ std::vector<Json> ExperimentContext::compute_kept(const std::string& label, cons
   const auto path = [&](const Job<Json>& job) { return folders_.cells + "/" + hashed(job.key) + ".json"; };
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (!first.emplace(jobs[i].key, i).second) continue;
-    file_exists(path(jobs[i])) ? void(++cells_kept_) : missing.push_back(i);
+    const bool is_kept = file_exists(path(jobs[i]));
+    if (plan_ != nullptr && is_kept) plan_->keep_cell(path(jobs[i]));
+    is_kept || (plan_ != nullptr && plan_->has_cell(path(jobs[i]))) ? void(++cells_kept_) : missing.push_back(i);
   }
-  if (!missing.empty()) {
+  if (plan_ != nullptr) {
+    plan_->begin_phase();
+    for (const std::size_t i : missing) plan_->add_cell(path(jobs[i]), jobs[i]);
+  } else if (!missing.empty()) {
     make_folders(folders_.cells);
     const std::string machine = machine_in_words(device.str());
     // One of each kind first: then it is known what the others take.
@@ -175,6 +182,10 @@ std::vector<Json> ExperimentContext::compute_kept(const std::string& label, cons
   }
   std::vector<Json> results;
   for (const Job<Json>& job : jobs) {
+    if (plan_ != nullptr && plan_->has_cell(path(job))) {
+      results.push_back(plan_->stand_in(job));
+      continue;
+    }
     Json kept = read_kept(path(job), job.key);
     Work& work = work_[kept.value("on", kUnknownMachine)];
     if (work.cells.insert(path(job)).second) work.seconds += kept.value("seconds", 0.0);
@@ -185,6 +196,7 @@ std::vector<Json> ExperimentContext::compute_kept(const std::string& label, cons
 
 Panel ExperimentContext::panel(const std::string& title, const Schema& schema, const PanelSamples& samples) {
   const Panel panel{title, fmt::format("arrays/{:04}", panels_++)};
+  if (plans()) return panel;
   const std::string folder = folders_.run + "/" + panel.arrays;
   make_folders(folder);
   write_tensor(folder + "/inputs.npy", samples.inputs);
@@ -207,6 +219,16 @@ Panel ExperimentContext::panel(const std::string& title, const Schema& schema, c
 
 void ExperimentContext::note(const std::string& text) {
   if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
+}
+
+void ExperimentContext::data_note(const std::string& text) {
+  note(text);
+  data_notes_.insert(text);
+}
+
+void ExperimentContext::begin_look() {
+  std::erase_if(notes_, [&](const std::string& text) { return !data_notes_.contains(text); });
+  panels_ = 0;
 }
 
 Json ExperimentContext::facts() const {

@@ -12,6 +12,7 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/reproduce.h"
 #include "holdfast/experiment/run_folder.h"
+#include "reproduce_shared.h"
 
 namespace holdfast::experiment {
 namespace {
@@ -127,6 +128,7 @@ std::vector<std::string> command_of(const ReproduceOptions& options, const std::
                                  "--seed",
                                  std::to_string(options.seed)};
   for (const std::string& dataset : options.only) words.insert(words.end(), {"--only", dataset});
+  if (!options.looks.empty()) words.insert(words.end(), {"--seeds", fmt::format("{}", fmt::join(options.looks, ","))});
   return words;
 }
 
@@ -143,13 +145,41 @@ void check_data_unchanged(const std::string& folder) {
 
 }  // namespace
 
+ExperimentContext::Folders folders_of(const ReproduceOptions& options) {
+  const bool leads = options.ranks == nullptr || options.ranks->leads();
+  return {.run = leads ? options.folder : fmt::format("{}/tiles/rank-{}", options.folder, options.ranks->rank()),
+          .models = options.models.empty() ? options.folder + "/models" : options.models,
+          .cells = options.cells.empty() ? options.folder + "/cells" : options.cells};
+}
+
+void check_looks(const std::vector<std::int64_t>& looks) {
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    if (looks[i] < 2) usage_error("--seeds {}: one seed has no interval; give 2 or more", looks[i]);
+    if (i > 0 && looks[i] <= looks[i - 1])
+      usage_error("--seeds {}: {} comes after {}; give ascending numbers", fmt::join(looks, ","), looks[i], looks[i - 1]);
+  }
+}
+
+bool is_empty(const ReproduceOptions& options, const Experiment& experiment, const ExperimentContext& context,
+              const ExperimentResult& result) {
+  if (!std::ranges::all_of(result.tables, [](const ResultTable& table) { return table.rows.empty(); })) return false;
+  if (options.may_be_empty) return true;
+  if (const std::vector<std::string>& missing = context.missing_datasets(); !missing.empty())
+    input_error("{}: nothing was measured, because the files of {} are not in the data folder; get them with: holdfast data fetch {}",
+                experiment.name(), fmt::join(missing, ", "), missing.front());
+  if (!options.only.empty()) usage_error("--only {}: no dataset of {} begins so", fmt::join(options.only, ", "), experiment.name());
+  return false;
+}
+
 Json run_experiment(const ReproduceOptions& options) {
   const auto experiment = make_experiment(options.experiment);
-  const Json identity{{"experiment", experiment->name()},
-                      {"scale", to_string(options.scale)},
-                      {"seed", options.seed},
-                      {"only", options.only},
-                      {"conditions", run_conditions(0, options.device, {options.experiment})}};
+  check_looks(options.looks);
+  Json identity{{"experiment", experiment->name()},
+                {"scale", to_string(options.scale)},
+                {"seed", options.seed},
+                {"only", options.only},
+                {"conditions", run_conditions(0, options.device, {options.experiment})}};
+  if (!options.looks.empty()) identity["seeds"] = options.looks;
   const bool leads = options.ranks == nullptr || options.ranks->leads();
   const auto claim = claim_run_folder(options.folder, identity, options.restart, options.ranks);
   if (run_is_complete(options.folder)) {
@@ -160,20 +190,11 @@ Json run_experiment(const ReproduceOptions& options) {
   const std::string started = utc_now();
   const auto start = std::chrono::steady_clock::now();
   ExperimentContext context(options.scale, options.seed, options.threads, options.device,
-                            {.run = leads ? options.folder : fmt::format("{}/tiles/rank-{}", options.folder, options.ranks->rank()),
-                             .models = options.models.empty() ? options.folder + "/models" : options.models,
-                             .cells = options.cells.empty() ? options.folder + "/cells" : options.cells},
-                            options.only, options.ranks);
+                            folders_of(options), options.only, options.ranks);
   ExperimentResult result = experiment->run(context);
   wait_for_readers(options.ranks, options.folder);
   if (!leads) return nullptr;
-  if (std::ranges::all_of(result.tables, [](const ResultTable& table) { return table.rows.empty(); })) {
-    if (options.may_be_empty) return nullptr;
-    if (const std::vector<std::string>& missing = context.missing_datasets(); !missing.empty())
-      input_error("{}: nothing was measured, because the files of {} are not in the data folder; get them with: holdfast data fetch {}",
-                  experiment->name(), fmt::join(missing, ", "), missing.front());
-    if (!options.only.empty()) usage_error("--only {}: no dataset of {} begins so", fmt::join(options.only, ", "), experiment->name());
-  }
+  if (is_empty(options, *experiment, context, result)) return nullptr;
   leave_open(result.verdicts, options.only);
   // Written and read again, so that a run that is read later says the same.
   write_json(options.folder + "/results.json", results_json(options, experiment->name(), result, context.notes()));

@@ -3,16 +3,40 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace holdfast::experiment {
 namespace {
 
-// Student's 97.5 % quantile by degrees of freedom, from 1; the normal's beyond the table.
-double student_quantile(std::size_t freedom) {
+constexpr double kUsualLevel = 0.95;
+thread_local double current_level = kUsualLevel;
+
+// How probable it is that Student's t is between -t and t: a finite sum for whole degrees of freedom (Abramowitz & Stegun 26.7.3
+// and 26.7.4).
+double student_inside(double t, std::size_t freedom) {
+  const double angle = std::atan(t / std::sqrt(static_cast<double>(freedom))), cosine = std::cos(angle);
+  const bool odd = freedom % 2 == 1;
+  double term = odd ? cosine : 1, sum = 0;
+  for (std::size_t i = odd ? 3 : 2; i <= freedom; i += 2) {
+    sum += term;
+    term *= cosine * cosine * static_cast<double>(i - 1) / static_cast<double>(i);
+  }
+  return odd ? (angle + std::sin(angle) * sum) * 2 / M_PI : std::sin(angle) * sum;
+}
+
+// Between minus this and this Student's t is with the probability `inside`. The table has the usual level's three digits, with
+// which the kept results were made.
+double student_quantile(std::size_t freedom, double inside) {
   static constexpr std::array<double, 30> kTable{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
                                                  2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
                                                  2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-  return freedom <= kTable.size() ? kTable[freedom - 1] : 1.960;
+  if (freedom <= kTable.size() && inside == kUsualLevel) return kTable[freedom - 1];
+  double low = 0, high = 1e4;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (student_inside(middle, freedom) < inside ? low : high) = middle;
+  }
+  return (low + high) / 2;
 }
 
 std::vector<double> defined(std::span<const double> values) {
@@ -33,6 +57,18 @@ Value from_interval(const Interval& interval) {
 }
 
 }  // namespace
+
+IntervalLevel::IntervalLevel(double of) : before_(std::exchange(current_level, of)) {
+  HOLDFAST_CHECK(of > 0 && of < 1);
+}
+
+IntervalLevel::~IntervalLevel() {
+  current_level = before_;
+}
+
+double interval_level() {
+  return current_level;
+}
 
 double defined_mean(std::span<const double> values) {
   double sum = 0;
@@ -59,7 +95,7 @@ Value over_seeds(std::span<const double> per_seed) {
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double freedom = static_cast<double>(values.size() - 1);
-  const double half = student_quantile(values.size() - 1) * std::sqrt(squares / freedom / static_cast<double>(values.size()));
+  const double half = student_quantile(values.size() - 1, current_level) * std::sqrt(squares / freedom / static_cast<double>(values.size()));
   result.low = mean - half;
   result.high = mean + half;
   return result;

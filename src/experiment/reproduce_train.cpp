@@ -20,6 +20,7 @@
 #include "holdfast/experiment/run_folder.h"
 #include "holdfast/train/train_many.h"
 #include "reproduce_shared.h"
+#include "work_plan.h"
 
 namespace holdfast::experiment {
 namespace {
@@ -117,6 +118,7 @@ void read_kept(const TrainOptions& options, const Json& kept, const Layout& layo
     TrainedModel one{.seed = options.seed,
                      .validation = read_quality(entry.at("validation")),
                      .test = read_quality(entry.at("test")),
+                     .structure = trained.structure,
                      .step = entry.at("step")};
     one.key = fmt::format("{}; after step {}", trained.key, one.step);
     one.file = options.folder + "/" + snapshot_file(one.step);
@@ -146,18 +148,28 @@ std::vector<TrainedModel> ExperimentContext::train(const ExperimentData& data, s
   for (const Stack& group : grouped(options)) {
     std::string together;
     for (const std::size_t i : group) together += trained[i].key + "\n";
-    bool kept = true;
+    bool kept = true, planned = plan_ != nullptr;
     for (const std::size_t i : group) {
       if (group.size() > 1) trained[i].key += "; stack " + sha256_hex(as_bytes(together)).substr(0, 12);
       options[i].folder = folders_.models + "/" + sha256_hex(as_bytes(trained[i].key)).substr(0, 24);
       trained[i].file = options[i].folder + "/model.safetensors";
       kept = kept && is_kept(options[i]);
+      planned = planned && plan_->has_network(options[i].folder);
     }
+    for (const std::size_t i : group) {
+      if (plan_ != nullptr && kept) plan_->keep_network(options[i].folder);
+    }
+    kept = kept || planned;
     (kept ? models_kept_ : trained_) += static_cast<std::int64_t>(group.size());
     if (!kept) missing.push_back(group);
   }
   train_missing(data.data, options, missing, label);
   for (std::size_t i = 0; i < options.size(); ++i) {
+    trained[i].structure = options[i].architecture + " " + options[i].activation;
+    if (plan_ != nullptr && plan_->has_network(options[i].folder)) {
+      trained[i] = planned_network(trained[i], options[i], data.data.schema.layout);
+      continue;
+    }
     const Json made = read_json(options[i].folder + "/result.json");
     read_kept(options[i], made, data.data.schema.layout, trained[i]);
     Work& work = work_[made.value("on", kUnknownMachine)];
@@ -166,8 +178,41 @@ std::vector<TrainedModel> ExperimentContext::train(const ExperimentData& data, s
   return trained;
 }
 
+TrainedModel ExperimentContext::planned_network(const TrainedModel& known, const TrainOptions& options,
+                                                const Layout& layout) const {
+  // Works well enough to count, as all others do.
+  constexpr double kQuality = 0.9, kWidth = 0.01;
+  const Interval share{.mean = kQuality, .low = kQuality - kWidth, .high = kQuality + kWidth, .count = 100};
+  TrainedModel network{.key = known.key, .file = known.file, .seed = options.seed, .kept_epoch = options.epochs};
+  network.structure = known.structure;
+  network.is_planned = true;
+  network.validation = network.test = PredictionQuality{.accuracy = share, .auc = share, .loss = 1 - kQuality};
+  network.model = LateModel([options, layout] {
+    auto fresh = make_model(architectures().make(options.architecture)->build(options.seed).to(options.device), layout);
+    fresh->set_name(options.recipe);
+    return std::shared_ptr<const Model>(std::move(fresh));
+  });
+  for (const std::int64_t step : options.snapshots) {
+    TrainedModel one = network;
+    one.snapshots.clear();
+    one.step = step;
+    one.key = fmt::format("{}; after step {}", network.key, step);
+    network.snapshots.push_back(std::move(one));
+  }
+  return network;
+}
+
 void ExperimentContext::train_missing(const Dataset& dataset, const std::vector<TrainOptions>& options,
                                       const std::vector<std::vector<std::size_t>>& groups, const std::string& label) {
+  if (plan_ != nullptr) {
+    plan_->begin_phase();
+    for (const Stack& group : groups) {
+      std::vector<TrainOptions> own;
+      for (const std::size_t i : group) own.push_back(options[i]);
+      plan_->add_trainings(dataset, own);
+    }
+    return;
+  }
   if (groups.empty()) return;
   // Stacks show their own progress.
   const bool alone = std::ranges::all_of(groups, [](const Stack& group) { return group.size() == 1; });

@@ -86,6 +86,36 @@ def test_an_interrupted_experiment_goes_on_to_the_same_bytes(holdfast, tmp_path)
 
 
 @needs_compas
+def test_a_plan_counts_the_work_of_the_run_and_writes_nothing(holdfast, tmp_path):
+    run = ["reproduce", "r2et/bounds", "--threads", "2"]
+    plan = holdfast.json(*run, "--plan", "--json")
+    assert plan["kind"] == "plan" and plan["threads"] == 2 and not list(tmp_path.iterdir())
+    total = plan["total"]
+    assert total["networks"]["kept"] == total["cells"]["kept"] == 0 < total["evaluations"] < total["seconds"]["1"] * 1e9
+    assert total["seconds"]["8"] < total["seconds"]["1"] and plan["memory"] > 0
+
+    holdfast(*run, "--out", "run")
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert total["networks"]["train"] == manifest["models"]["trained"]
+    assert total["cells"]["compute"] == manifest["cells"]["computed"]
+
+    said = holdfast(*run, "--plan", "--models", "run/models", "--cells", "run/cells").stdout
+    row = next(line for line in said.splitlines() if line.startswith("r2et/bounds"))
+    networks, cells = (str(total[what][word]) for what, word in (("networks", "train"), ("cells", "compute")))
+    assert row.split()[1:] == ["0", networks, "0", cells, "0", "0", *["0", "s"] * 4]
+    assert said.endswith("the plan is sound; nothing was written\n")
+
+
+def test_a_plan_refuses_what_a_run_refuses(holdfast):
+    plan = ["reproduce", "r2et/bounds", "--plan"]
+    holdfast.fails(*plan, "--results", "results", saying="--results: a plan keeps nothing")
+    holdfast.fails(*plan, "--check", saying="--plan: a check is of one dataset")
+    holdfast.fails(*plan, "--seeds", "5,1", saying="--seeds 5,1: 1")
+    holdfast.fails("reproduce", "r2et/bounds", saying="--out is required (or --plan, which writes nothing)")
+    holdfast.fails("reproduce", "r2et/tabel1", "--plan", saying="did you mean 'r2et/table1'?")
+
+
+@needs_compas
 def test_kept_results_are_checked_by_a_new_run_of_one_dataset(holdfast, tmp_path):
     holdfast("reproduce", "r2et/bounds", "--out", "run", "--results", "results")
     check = ["reproduce", "--check", "results/r2et/bounds"]

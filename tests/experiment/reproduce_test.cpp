@@ -309,6 +309,108 @@ TEST(OwnExperiment, IsOneTomlFile) {
   EXPECT_TRUE(file_exists(folder / "results/mine/rows.json"));
 }
 
+// The own table with some text changed.
+std::string changed_table(const TempFolder& folder, const std::string& from, const std::string& to) {
+  std::string text = kOwnTable;
+  text.replace(text.find(from), from.size(), to);
+  write_atomic(folder / "rows.toml", std::string_view(text));
+  return folder / "rows.toml";
+}
+
+TEST(PlanExperiments, CountsWhatTheRunDoes) {
+  for (const std::string choice : {"", "choice = \"er\"\n"}) {
+    const TempFolder folder;
+    const std::string file = changed_table(folder, "paper = ", choice + "paper = ");
+    const ReproduceOptions options{.experiment = file, .threads = 1, .folder = folder / "run"};
+    const Json plan = plan_experiments({options});
+    EXPECT_FALSE(folder_exists(options.folder)) << "a plan writes nothing";
+    EXPECT_EQ(plan.at("experiments")[0].at("experiment"), "mine/rows");
+    const Json& total = plan.at("total");
+    EXPECT_GT(total.at("networks").at("train"), choice.empty() ? 3 : 4) << choice;
+    EXPECT_EQ(total.at("networks").at("kept"), 0);
+    EXPECT_EQ(total.at("cells").at("kept"), 0);
+    EXPECT_GT(total.at("steps"), 0);
+    EXPECT_GT(total.at("evaluations"), 0);
+    const Json& seconds = total.at("seconds");
+    EXPECT_GT(seconds.at("1"), 0);
+    EXPECT_LT(seconds.at("8"), seconds.at("1")) << "there is more than one piece of work";
+
+    run_experiment(options);
+    const Json manifest = read_json(options.folder + "/manifest.json");
+    EXPECT_EQ(total.at("networks").at("train"), manifest.at("models").at("trained"));
+    EXPECT_EQ(total.at("cells").at("compute"), manifest.at("cells").at("computed"));
+
+    const Json again = plan_experiments({options}).at("total");
+    EXPECT_EQ(again.at("networks"), (Json{{"train", 0}, {"kept", total.at("networks").at("train")}}));
+    EXPECT_EQ(again.at("cells"), (Json{{"compute", 0}, {"kept", total.at("cells").at("compute")}}));
+    EXPECT_EQ(again.at("seconds").at("1"), 0);
+  }
+}
+
+TEST(PlanExperiments, CountsSharedWorkOnce) {
+  const TempFolder folder;
+  ReproduceOptions options{.experiment = changed_table(folder, "paper = ", "paper = "), .threads = 1, .folder = folder / "run"};
+  const Json one = plan_experiments({options}).at("total"), two = plan_experiments({options, options});
+  EXPECT_EQ(two.at("total").at("networks"), one.at("networks"));
+  EXPECT_EQ(two.at("total").at("cells"), one.at("cells"));
+  EXPECT_EQ(two.at("experiments")[1].at("cells").at("compute"), 0);
+}
+
+TEST(PlanExperiments, RefusesWhatARunRefuses) {
+  const TempFolder folder;
+  EXPECT_ERROR(plan_experiments({{.experiment = "r2et/bounds", .folder = folder / "run", .only = {"nonsense"}}}), kUsage, "begins so");
+  EXPECT_ERROR(plan_experiments({{.experiment = "r2et/bounds", .folder = folder / "run", .looks = {1}}}), kUsage, "no interval");
+}
+
+std::size_t networks_in(const std::string& folder) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+}
+
+TEST(Looks, GoOnUntilTheClaimIsDecided) {
+  const TempFolder folder;
+  // No difference of shares is below -2, so two seeds decide it.
+  const std::string file = changed_table(folder, "case = ", "limit = -2\ncase = ");
+  const ReproduceOptions sure{.experiment = file, .threads = 1, .folder = folder / "sure", .looks = {2, 4}};
+  const Json decided = run_experiment(sure);
+  EXPECT_EQ(decided.at("settings").at("seeds"), (Json{{"looks", {2, 4}}, {"reached", 2}, {"level", 0.975}}));
+  EXPECT_EQ(decided.at("verdicts")[0].at("verdict"), "holds");
+  const std::string why = decided.at("verdicts")[0].at("why");
+  EXPECT_NE(why.find("Decided at 2 seeds (looks: 2, 4; intervals of 97.5 %)."), std::string::npos) << why;
+  EXPECT_EQ(networks_in(sure.folder + "/models"), 4U);
+}
+
+TEST(Looks, AddToTheNetworksOfTheLookBefore) {
+  const TempFolder folder;
+  const std::string file = changed_table(folder, "case = ", "case = ");
+  const ReproduceOptions options{
+      .experiment = file, .threads = 1, .folder = folder / "run", .models = folder / "models", .cells = folder / "cells"};
+  run_experiment(options);
+  EXPECT_EQ(networks_in(options.models), 4U);
+  ReproduceOptions more = options;
+  more.folder = folder / "more";
+  more.looks = {2, 5};
+  const Json results = run_experiment(more);
+  const Json verdict = results.at("verdicts")[0], manifest = read_json(more.folder + "/manifest.json");
+  ASSERT_EQ(results.at("settings").at("seeds").at("reached"), 5) << "two seeds decide nothing here";
+  EXPECT_EQ(verdict.at("seeds"), 5);
+  EXPECT_EQ(manifest.at("models").at("trained"), 6) << "seeds 2, 3 and 4 of both methods";
+  EXPECT_EQ(networks_in(options.models), 10U);
+  EXPECT_EQ(results.at("tables")[0].at("rows")[0].at("values")[2].at("n"), 5);
+  // Seeds that were asked for in other looks are the same networks.
+  ReproduceOptions other = options;
+  other.folder = folder / "other";
+  other.looks = {4};
+  run_experiment(other);
+  EXPECT_EQ(read_json(other.folder + "/manifest.json").at("models").at("trained"), 0)
+      << "four seeds: two and two, and five: two, two and one";
+}
+
+TEST(Looks, MustBeAscendingNumbersOfSeeds) {
+  const TempFolder folder;
+  ReproduceOptions options{.experiment = "r2et/bounds", .folder = folder / "run", .looks = {5, 5}};
+  EXPECT_ERROR(run_experiment(options), kUsage, "--seeds 5,5: 5 comes after 5");
+}
+
 TEST(OwnExperiment, SaysWhatItDoesNotKnow) {
   const TempFolder folder;
   const auto refused = [&](const std::string& from, const std::string& to, const std::string& saying) {
@@ -388,6 +490,19 @@ TEST(OverSeeds, IsStudentsInterval) {
   EXPECT_NEAR(3 - *value.low, 2.776 * std::sqrt(0.5), 1e-12);
   EXPECT_EQ(value.count, 5);
   EXPECT_FALSE(over_seeds(std::vector<double>{1, std::nan("")}).low);
+}
+
+TEST(OverSeeds, IsWiderWhereDataIsLookedAtSeveralTimes) {
+  const std::vector<double> five{1, 2, 3, 4, 5};
+  {
+    const IntervalLevel four_looks(1 - 0.05 / 4);
+    EXPECT_NEAR(*over_seeds(five).high - 3, 4.314656048886743 * std::sqrt(0.5), 1e-9);  // t(4) at 99.375 %, by SciPy
+    EXPECT_NEAR(*over_seeds(std::vector<double>{2, 4}).high - 3, 50.92303663648572, 1e-7);
+  }
+  EXPECT_NEAR(*over_seeds(five).high - 3, 2.776 * std::sqrt(0.5), 1e-12);
+  std::vector<double> forty;
+  for (int i = 0; i < 40; ++i) forty.push_back(i % 2);
+  EXPECT_NEAR(*over_seeds(forty).high - 0.5, 2.022690920036761 * 0.5 / std::sqrt(39), 1e-9) << "not the normal's 1.960";
 }
 
 TEST(OverSeeds, TakesMeansOfSamplesFirst) {

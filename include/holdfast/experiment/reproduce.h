@@ -133,8 +133,19 @@ struct TrainedModel {
   std::int64_t kept_epoch = 0;
   std::vector<EpochRecord> history = {};
   std::optional<PredictionQuality> validation = {}, test = {};
+  std::string structure = {};                // architecture and activation: what its passes cost
+  bool is_planned = false;                   // stands in for a network that is not trained yet (ExperimentContext::plans)
   std::int64_t step = 0;                     // of a snapshot: optimiser steps before it; 0: the training's own result
   std::vector<TrainedModel> snapshots = {};  // networks of the same training, one for each of the options' snapshots
+};
+
+// How a plan finds out what a job costs, and goes on without its result.
+template <class Result>
+struct JobTrial {
+  std::int64_t units = 1;                               // samples of the job
+  double evaluations = 0;                               // gradients of the model in all; 0: not counted
+  std::function<Result(std::int64_t)> few = {};         // the job on its first so many units; none: the job is tried as it is
+  std::function<Result(const Result&)> stand_in = {};  // of the shape of the job's result, from what a trial gave; none: that
 };
 
 // A piece of work with a small result, which to_json and from_json write to a file and read again. `compute` is called on one
@@ -144,6 +155,7 @@ struct Job {
   std::string key;
   std::function<Result()> compute;
   WorkPiece work = {};  // for progress
+  JobTrial<Result> trial = {};
 };
 
 // The samples of a figure's panel; maps in the layout's shape.
@@ -154,14 +166,17 @@ struct PanelSamples {
   std::vector<std::vector<std::int64_t>> top_original, top_perturbed;  // [B]: positions in a folded map that are marked
 };
 
+class WorkPlan;  // src/experiment/work_plan.h
+
 class ExperimentContext {
  public:
   struct Folders {
     std::string run, models, cells;
   };
-  // Networks and cells are shared with `ranks`, where there are any.
+  // Networks and cells are shared with `ranks`, where there are any. With a `plan` no network is trained, no cell computed and
+  // nothing written: what is missing is added to the plan, and stand-ins take its place.
   ExperimentContext(Scale scale, std::uint64_t seed, int threads, at::Device device, Folders folders,
-                    std::vector<std::string> only = {}, Communicator* ranks = nullptr);
+                    std::vector<std::string> only = {}, Communicator* ranks = nullptr, WorkPlan* plan = nullptr);
 
   const Scale scale;
   const std::uint64_t seed;
@@ -169,8 +184,14 @@ class ExperimentContext {
   const at::Device device;
   const std::vector<std::string> only;  // beginnings of the datasets' names in tables that are wanted; none: all
 
+  // Numbers of seeds, ascending, at which claims are judged until they are decided; none: once, with the seeds of the settings.
+  std::vector<std::int64_t> looks = {};
+  // Forgets notes and panels of an earlier look; notes about data stay.
+  void begin_look();
+
   bool wants(const std::string& name) const;  // capitals, '-', '_' and blanks do not count
   bool quick() const { return scale == Scale::kQuick; }
+  bool plans() const { return plan_ != nullptr; }
   // `quick`, `cpu` or `full`, by the scale.
   template <class T>
   T by_scale(T quick, T cpu, T full) const {
@@ -189,13 +210,18 @@ class ExperimentContext {
   template <class Result>
   std::vector<Result> compute(const std::string& label, const std::vector<Job<Result>>& jobs) {
     std::vector<Job<Json>> kept;
-    for (const Job<Result>& job : jobs) kept.push_back({job.key, [&job] { return Json(job.compute()); }, job.work});
+    for (const Job<Result>& job : jobs) {
+      kept.push_back({job.key, [&job] { return Json(job.compute()); }, job.work, {job.trial.units, job.trial.evaluations}});
+      if (job.trial.few) kept.back().trial.few = [&job](std::int64_t units) { return Json(job.trial.few(units)); };
+      if (job.trial.stand_in)
+        kept.back().trial.stand_in = [&job](const Json& tried) { return Json(job.trial.stand_in(tried.get<Result>())); };
+    }
     std::vector<Result> results;
     for (const Json& json : compute_kept(label, kept)) results.push_back(json.get<Result>());
     return results;
   }
 
-  // Writes arrays for the report to draw.
+  // Writes arrays for the report to draw; a plan draws nothing.
   Panel panel(const std::string& title, const Schema& schema, const PanelSamples& samples);
 
   // What a reader of the result must know; the same note once.
@@ -213,16 +239,23 @@ class ExperimentContext {
   void train_missing(const Dataset& dataset, const std::vector<TrainOptions>& options,
                      const std::vector<std::vector<std::size_t>>& groups, const std::string& label);
 
+  void data_note(const std::string& text);
+
   // Whether this rank may do a piece of work: each is given to one rank; without other ranks always.
   bool takes(const std::string& piece);
 
+  // The network that a plan puts in the place of a training's.
+  TrainedModel planned_network(const TrainedModel& known, const TrainOptions& options, const Layout& layout) const;
+
   Folders folders_;
   Communicator* ranks_;
+  WorkPlan* plan_;
   std::mutex taken_mutex_;
   std::set<std::string> taken_;  // pieces that this rank was given
   std::vector<std::pair<std::string, std::shared_ptr<const ExperimentData>>> datasets_;
   std::vector<std::string> missing_;
   std::vector<std::string> notes_;
+  std::set<std::string> data_notes_;  // of them
   std::int64_t trained_ = 0, models_kept_ = 0, computed_ = 0, cells_kept_ = 0;
   std::int64_t panels_ = 0;
 
@@ -261,6 +294,7 @@ struct ReproduceOptions {
   std::string folder;         // run folder, claimed here
   std::string models, cells;  // empty: below the run folder
   std::vector<std::string> only = {};
+  std::vector<std::int64_t> looks = {};  // numbers of seeds to judge at until all claims are decided; none: those of the settings
   bool restart = false;           // a run of other settings or data that lies in the folder is replaced
   bool may_be_empty = false;      // an experiment without any of the datasets in `only` gives null and no folder, not an error
   Communicator* ranks = nullptr;  // others that run the same experiment
@@ -274,6 +308,15 @@ struct ReproduceOptions {
 //      "verdicts": [{"claim", "says", "verdict", "number", "low", "high", "seeds", "experiment", "scale", "why",
 //                    "parts"?: [{"name", "verdict", "needs"?}]}], "notes"}
 Json run_experiment(const ReproduceOptions& options);
+
+// What runs of these experiments would do, one after the other, and what it would cost: everything is checked, and every kind of
+// work is tried on a few samples. Trains no network, computes no cell and writes nothing.
+//     {"kind": "plan", "scale", "seed", "device", "threads", "experiments": [{"experiment", "networks": {"train", "kept"},
+//      "steps", "cells": {"compute", "kept"}, "evaluations", "seconds": {"1", "2", "4", "8"}}],
+//      "total": the same without a name, "memory", "notes"}
+// Networks and cells that several of them need count once: with the first. `seconds` by the number of machines like this one;
+// `memory` in bytes.
+Json plan_experiments(const std::vector<ReproduceOptions>& runs);
 
 // Copies a complete run's small files: FOLDER/<paper>/<experiment>.json and .manifest.json, and makes
 // FOLDER/<paper>/verdicts.json again from all results that lie there.

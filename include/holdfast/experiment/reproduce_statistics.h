@@ -11,7 +11,21 @@
 
 namespace holdfast::experiment {
 
-// One number for each seed -> their mean with Student's 95 % interval; seeds where it is undefined are left out, and a single
+// Intervals over seeds that this thread makes while it lives have this level; without one they have 0.95. For data that is looked
+// at several times.
+class IntervalLevel {
+ public:
+  explicit IntervalLevel(double level);
+  ~IntervalLevel();
+  IntervalLevel(const IntervalLevel&) = delete;
+  IntervalLevel& operator=(const IntervalLevel&) = delete;
+
+ private:
+  double before_;
+};
+double interval_level();
+
+// One number for each seed -> their mean with Student's interval of the interval_level; seeds where it is undefined are left out, and a single
 // seed has no interval.
 Value over_seeds(std::span<const double> per_seed);
 // The same for values of samples, by seed: means over samples, then over seeds. One seed: the bootstrap interval over its

@@ -230,7 +230,7 @@ void analyse_appendix(PaperRun& run) {
   double largest = 0;
   std::int64_t pairs = 0;
   for (const Setting& setting : run.settings) {
-    if (run.networks(setting).empty()) continue;
+    if (run.networks(setting).empty() || run.context.plans()) continue;
     StudiedNetwork subject = subject_of(setting, run.networks(setting).front().members.front());
     subject.explains_labels = false;
     const MapBatch maps = clean_maps(subject, 0, run.context.threads);

@@ -157,6 +157,7 @@ void draw_pictures(PaperRun& run) {
   if (run.settings.empty() || run.networks(run.settings[0]).empty()) return;
   const Setting& flower = run.settings[0];
   const std::vector<MethodNetworks>& networks = run.networks(flower);
+  if (run.context.plans()) return;  // pictures of networks that are not there
   const Member& first = networks.front().members.front();
   const std::vector<std::int64_t> rows =
       shown_rows(*first.trained.model, first.data->data, run.context.by_scale<std::size_t>(2, 4, 6));

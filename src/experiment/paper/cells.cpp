@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "../model_tiles.h"
+#include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/samples.h"
 #include "holdfast/experiment/measure_all.h"
@@ -162,17 +163,20 @@ void from_json(const Json& json, BetweenCell& cell) {
   cell.between = numbers(json);
 }
 
-BetweenCell between_levels(const StudiedNetwork& subject, const std::vector<std::string>& calls, std::uint64_t seed) {
-  const Dataset& data = subject.data->data;
-  const StudiedNetwork right = with_rows(subject, right_ones(*subject.model, data, positions(subject)));
-  if (positions(right).empty()) return {std::vector<double>(calls.size(), kUndefined)};
-  const MapBatch clean = clean_maps(right, seed, 1);
+BetweenCell levels_of(const StudiedNetwork& subject, const std::vector<std::string>& calls, std::uint64_t seed) {
+  const MapBatch clean = clean_maps(subject, seed, 1);
   BetweenCell cell;
   for (const std::string& call : calls) {
-    const std::int64_t pairs = data.schema.layout.features() > 10000 ? 45 : 300;
+    const std::int64_t pairs = subject.data->data.schema.layout.features() > 10000 ? 45 : 300;
     cell.between.push_back(compute_levels(*metrics().make(call), clean, {}, {.pairs = pairs, .seed = seed}).between);
   }
   return cell;
+}
+
+BetweenCell between_levels(const StudiedNetwork& subject, const std::vector<std::string>& calls, std::uint64_t seed) {
+  const StudiedNetwork right = with_rows(subject, right_ones(*subject.model, subject.data->data, positions(subject)));
+  if (positions(right).empty()) return {std::vector<double>(calls.size(), kUndefined)};
+  return levels_of(right, calls, seed);
 }
 
 // Cuts a cell whose labels are explained: 25 small images keep the passes of an attack busy, of large ones 5 do.
@@ -223,6 +227,48 @@ MeasuredCell measure_samples(const StudiedNetwork& subject, const std::string& c
   const Measurement measured = measure_all(*measure, task, {.threads = 1});
   MeasuredCell cell{measured.values, {}};
   for (const auto& [name, values] : measured.parts) cell.parts[name] = values;
+  return cell;
+}
+
+StudiedNetwork first_of(StudiedNetwork subject, std::int64_t samples) {
+  subject.rows.positions.resize(std::min(positions(subject).size(), static_cast<std::size_t>(samples)));
+  return subject;
+}
+
+// In the place of a cell that was not computed: numbers that differ between cells, so that choices among these differ too.
+AttackedCell made_up(const PaperAttack& choice, std::size_t samples, const std::string& key) {
+  AttackedCell cell = empty_cell(choice, samples);
+  RandomStream random(std::hash<std::string>{}(key), "plan.cell");
+  const auto fill = [&](std::vector<double>& numbers, double middle) {
+    const double own = middle + random.uniform(-0.05, 0.05);
+    for (double& number : numbers) number = own + random.uniform(-0.05, 0.05);
+  };
+  for (MetricNumbers& numbers : cell.metrics) {
+    fill(numbers.values, 0.5);
+    fill(numbers.chance, 0.1);
+    numbers.between = random.uniform(0.35, 0.4);
+    numbers.distinct_top_sets = static_cast<std::int64_t>(samples);
+    numbers.tied = 0;
+    numbers.effective_sets = random.uniform(2, 4);
+    numbers.own_advantage = random.uniform(0.1, 0.2);
+  }
+  fill(cell.random, 0.6);
+  cell.first_swap.assign(samples, 1);
+  cell.sensitivity.assign(samples, 0);
+  fill(cell.sensitivity, 0.5);
+  cell.auc = cell.attacked_auc = 0.9;
+  return cell;
+}
+
+// As many samples as wanted, of those that were measured.
+MeasuredCell repeated(const MeasuredCell& few, std::size_t samples) {
+  MeasuredCell cell{{}, few.parts};
+  const auto repeat = [&](const std::vector<double>& from, std::vector<double>& numbers) {
+    numbers.clear();
+    for (std::size_t i = 0; i < samples && !from.empty(); ++i) numbers.push_back(from[i % from.size()]);
+  };
+  repeat(few.values, cell.values);
+  for (const auto& [name, values] : few.parts) repeat(values, cell.parts[name]);
   return cell;
 }
 
@@ -347,12 +393,41 @@ namespace {
 // So many evaluations of each sample, whose cost grows with its size. Cells of one dataset and call are alike.
 WorkPiece work_of(const StudiedNetwork& subject, const std::string& call, double evaluations) {
   const Schema& schema = subject.data->data.schema;
-  return {fmt::format("{}\n{}\n{}", subject.data->key, subject.explainer, call),
+  return {fmt::format("{}\n{}\n{}\n{}", subject.data->key, subject.structure, subject.explainer, call),
           evaluations * static_cast<double>(positions(subject).size() * static_cast<std::size_t>(schema.layout.inputs()))};
 }
 
+// Of each sample.
 double evaluations_of(const StudiedNetwork& subject, const std::string& attack) {
   return attacks().make(attack)->expected_evaluations(*explainers().make(subject.explainer), subject.data->data.schema);
+}
+
+Job<AttackedCell> attack_job(const StudiedNetwork& subject, const PaperAttack& choice, std::uint64_t seed) {
+  const std::string key = attack_key(subject, choice, seed);
+  const double evaluations = evaluations_of(subject, choice.attack);
+  const std::size_t samples = positions(subject).size();
+  return {key,
+          [=] { return attack_samples(subject, choice, seed); },
+          work_of(subject, choice.attack + (choice.random_points ? ", random points" : ""), evaluations),
+          {.units = std::ssize(positions(subject)),
+           .evaluations = evaluations * static_cast<double>(samples),
+           .few =
+               [=](std::int64_t units) {
+                 // What a fresh network says of labels is of no matter.
+                 StudiedNetwork few = first_of(subject, units);
+                 few.explains_labels = false;
+                 return attack_samples(few, choice, seed);
+               },
+           .stand_in = [=](const AttackedCell&) { return made_up(choice, samples, key); }}};
+}
+
+Job<BetweenCell> between_job(const StudiedNetwork& subject, const std::vector<std::string>& calls, std::uint64_t seed) {
+  return {fmt::format("between; {}; {}; seed {}", subject_key(subject), fmt::join(calls, " "), seed),
+          [=] { return between_levels(subject, calls, seed); },
+          work_of(subject, fmt::format("between {}", fmt::join(calls, " ")), 1),
+          {.units = std::ssize(positions(subject)),
+           .few = [=](std::int64_t units) { return levels_of(first_of(subject, units), calls, seed); },
+           .stand_in = [=](const BetweenCell&) { return BetweenCell{std::vector<double>(calls.size(), 0.4)}; }}};
 }
 
 }  // namespace
@@ -363,10 +438,15 @@ std::size_t CellBatch::attack(const StudiedNetwork& subject, const PaperAttack& 
 }
 
 std::size_t CellBatch::measure(const StudiedNetwork& subject, const std::string& measure, double epsilon) {
-  measures_.push_back({fmt::format("{}; measure {} epsilon {} seed {}", subject_key(subject),
-                                   measures().options(measure).canonical(), epsilon, seed_),
-                       [=, seed = seed_] { return measure_samples(subject, measure, epsilon, seed); },
-                       work_of(subject, measure, kMeasureEvaluations)});
+  const std::int64_t samples = std::ssize(positions(subject));
+  measures_.push_back(
+      {fmt::format("{}; measure {} epsilon {} seed {}", subject_key(subject), measures().options(measure).canonical(), epsilon,
+                   seed_),
+       [=, seed = seed_] { return measure_samples(subject, measure, epsilon, seed); },
+       work_of(subject, measure, kMeasureEvaluations),
+       {.units = samples,
+        .few = [=, seed = seed_](std::int64_t units) { return measure_samples(first_of(subject, units), measure, epsilon, seed); },
+        .stand_in = [=](const MeasuredCell& few) { return repeated(few, static_cast<std::size_t>(samples)); }}});
   return measures_.size() - 1;
 }
 
@@ -374,15 +454,8 @@ void CellBatch::run(ExperimentContext& context, const std::string& label) {
   std::vector<Job<AttackedCell>> jobs;
   std::vector<Job<BetweenCell>> levels;
   for (const auto& [subject, choice] : attacks_) {
-    for (const StudiedNetwork& piece : pieces_of(subject)) {
-      jobs.push_back({attack_key(piece, choice, seed_),
-                      [piece, choice = choice, seed = seed_] { return attack_samples(piece, choice, seed); },
-                      work_of(piece, choice.attack, evaluations_of(piece, choice.attack))});
-    }
-    if (!subject.explains_labels) continue;
-    levels.push_back(
-        {fmt::format("between; {}; {}; seed {}", subject_key(subject), fmt::join(choice.metrics, " "), seed_),
-         [subject = subject, metrics = choice.metrics, seed = seed_] { return between_levels(subject, metrics, seed); }});
+    for (const StudiedNetwork& piece : pieces_of(subject)) jobs.push_back(attack_job(piece, choice, seed_));
+    if (subject.explains_labels) levels.push_back(between_job(subject, choice.metrics, seed_));
   }
   const std::vector<AttackedCell> done = context.compute(label, jobs);
   const std::vector<BetweenCell> between = context.compute(label + ", levels", levels);

@@ -40,6 +40,7 @@ struct StudiedNetwork {
   SampleRows rows;
   // The label's class is explained, and misclassified samples are left out; else the predicted class of every sample is.
   bool explains_labels = false;
+  std::string structure = {};  // TrainedModel's
 };
 
 struct PaperAttack {

@@ -168,7 +168,7 @@ Chosen choose_weights(ExperimentContext& context, const Paper& paper, const Sett
 std::vector<MethodNetworks> published_network(const ExperimentContext& context, const Setting& setting, const Data& data) {
   TrainedModel loaded;
   const std::string file = model_file(setting.model);
-  loaded.key = setting.model;
+  loaded.key = loaded.structure = setting.model;
   if (!file.empty() && file_exists(file)) loaded.key += ", content " + sha256_of_file(file).substr(0, 16);
   loaded.model = load_model(setting.model, context.device);
   MethodNetworks networks{.method = {.name = setting.training, .paper = setting.training, .recipe = ""}};
@@ -218,6 +218,25 @@ TrainOptions training(const Setting& setting, const Method& method, const std::s
   return options;
 }
 
+std::vector<std::vector<TrainedModel>> train_members(
+    ExperimentContext& context, const ExperimentData& data, const Setting& setting, std::size_t entries,
+    const std::function<TrainOptions(std::size_t entry, std::uint64_t member)>& options, const std::string& label) {
+  std::vector<std::vector<TrainedModel>> trained(entries);
+  // 0 to 4, 5 to 9, 10 to 19, 20 to 39 and so on, whatever numbers of seeds were asked for.
+  const std::int64_t first = setting.first_members > 0 ? setting.first_members : setting.members;
+  for (std::int64_t begin = 0, block = first; begin < setting.members; begin = block, block *= 2) {
+    const std::int64_t end = std::min(block, setting.members);
+    std::vector<TrainOptions> all;
+    for (std::size_t entry = 0; entry < entries; ++entry) {
+      for (std::int64_t member = begin; member < end; ++member) all.push_back(options(entry, static_cast<std::uint64_t>(member)));
+    }
+    std::vector<TrainedModel> done = context.train(data, all, label);
+    for (std::size_t i = 0; i < done.size(); ++i)
+      trained[i / static_cast<std::size_t>(end - begin)].push_back(std::move(done[i]));
+  }
+  return trained;
+}
+
 std::shared_ptr<const ExperimentData> data_of(ExperimentContext& context, const Setting& setting) {
   const auto whole = context.dataset(setting.data);
   const auto wanted = static_cast<std::size_t>(setting.training_samples);
@@ -240,23 +259,27 @@ std::vector<MethodNetworks> train_networks(ExperimentContext& context, const Pap
     const ChosenWeight& weight = chosen.weights[i];
     all.push_back({fitting[i], weight.weights, {}, weight.is_admissible ? "" : kNoWeight});
   }
-  const auto train = [&](const Data& data, const std::vector<std::uint64_t>& seeds) {
-    std::vector<TrainOptions> options;
-    for (const MethodNetworks& one : all) {
-      for (const std::uint64_t seed : seeds)
-        options.push_back(setting.training_steps > 0 ? step_training(setting, one.method, *data, seed)
-                          : choice.empty()           ? training(setting, one.method, one.weights, setting.epochs, seed)
-                                                     : best_training(setting, one.method, one.weights, seed));
-    }
-    std::vector<TrainedModel> trained = context.train(*data, options, fmt::format("{}: training", setting.name));
-    for (std::size_t i = 0; i < trained.size(); ++i) all[i / seeds.size()].members.push_back({data, std::move(trained[i])});
+  const std::string label = fmt::format("{}: training", setting.name);
+  const auto options_of = [&](const ExperimentData& data, const MethodNetworks& one, std::uint64_t seed) {
+    return setting.training_steps > 0 ? step_training(setting, one.method, data, seed)
+           : choice.empty()           ? training(setting, one.method, one.weights, setting.epochs, seed)
+                                      : best_training(setting, one.method, one.weights, seed);
   };
   if (setting.members_are == "folds") {
-    for (std::int64_t fold = 0; fold < setting.members; ++fold) train(context.dataset(setting.data, 0, fold), {context.seed});
+    for (std::int64_t fold = 0; fold < setting.members; ++fold) {
+      const Data data = context.dataset(setting.data, 0, fold);
+      std::vector<TrainOptions> options;
+      for (const MethodNetworks& one : all) options.push_back(options_of(*data, one, context.seed));
+      std::vector<TrainedModel> trained = context.train(*data, options, label);
+      for (std::size_t i = 0; i < trained.size(); ++i) all[i].members.push_back({data, std::move(trained[i])});
+    }
   } else {
-    std::vector<std::uint64_t> seeds;
-    for (std::int64_t i = 0; i < setting.members; ++i) seeds.push_back(context.seed + static_cast<std::uint64_t>(i));
-    train(first, seeds);
+    auto trained = train_members(
+        context, *first, setting, all.size(),
+        [&](std::size_t i, std::uint64_t member) { return options_of(*first, all[i], context.seed + member); }, label);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (TrainedModel& one : trained[i]) all[i].members.push_back({first, std::move(one)});
+    }
   }
   if (choice.empty()) return all;
   judge_standing(all, chosen.vanilla);
@@ -297,6 +320,12 @@ std::vector<ChosenWeight> best_weights(const std::vector<WeightScore>& scores, s
   return chosen;
 }
 
+SampleRows right_rows_of(const Member& member, std::int64_t count) {
+  const Dataset& data = member.data->data;
+  if (!member.trained.is_planned) return right_rows(*member.trained.model, data, count);
+  return first_rows(data, data.test.empty() ? "all" : "test", count);
+}
+
 StudiedNetwork subject_of(const Setting& setting, const Member& member, std::int64_t samples) {
   const Dataset& data = member.data->data;
   const std::int64_t count = samples > 0 ? std::min(samples, setting.samples) : setting.samples;
@@ -305,9 +334,10 @@ StudiedNetwork subject_of(const Setting& setting, const Member& member, std::int
           .data = member.data,
           .explainer = setting.fill(setting.explainer),
           .rows = setting.samples_are == "spread"  ? spread_rows(data, count)
-                  : setting.samples_are == "right" ? right_rows(*member.trained.model, data, count)
+                  : setting.samples_are == "right" ? right_rows_of(member, count)
                                                    : first_rows(data, "test", count),
-          .explains_labels = setting.explained == "labels"};
+          .explains_labels = setting.explained == "labels",
+          .structure = member.trained.structure};
 }
 
 PaperAttack attack_of(const Setting& setting, const std::string& attack, const std::vector<std::string>& metrics,
@@ -339,20 +369,25 @@ std::vector<double> test_accuracies(const MethodNetworks& networks) {
 
 std::vector<double> robust_accuracies(ExperimentContext& context, const MethodNetworks& networks, double epsilon) {
   const std::string call = fmt::format("pgd(epsilon={},steps=20,step_size={})", epsilon, epsilon / 8);
+  const auto share_left = [&call](const Member& member, const std::vector<std::int64_t>& rows) {
+    Network network = *member.trained.model->network();
+    const Dataset& data = member.data->data;
+    const at::Tensor ids = at::tensor(rows, at::kLong);
+    const TrainBatch batch{.inputs = data.inputs_of(rows).to(network.device()),
+                           .labels = data.labels_of(rows).to(network.device()),
+                           .sample_ids = ids,
+                           .schema = data.schema};
+    return loss_of(*objectives().make(call), network, batch).parts.at(1).second.item<double>();
+  };
   std::vector<Job<double>> jobs;
   for (const Member& member : networks.members) {
     const SampleRows rows = first_rows(member.data->data, "test", context.by_scale(50, 500, 2000));
     jobs.push_back({fmt::format("robust accuracy; {}; on {}; {}; {}", member.trained.key, member.data->key, rows.words, call),
-                    [&member, rows, call] {
-                      Network network = *member.trained.model->network();
-                      const Dataset& data = member.data->data;
-                      const at::Tensor ids = at::tensor(rows.positions, at::kLong);
-                      const TrainBatch batch{.inputs = data.inputs_of(rows.positions).to(network.device()),
-                                             .labels = data.labels_of(rows.positions).to(network.device()),
-                                             .sample_ids = ids,
-                                             .schema = data.schema};
-                      return loss_of(*objectives().make(call), network, batch).parts.at(1).second.item<double>();
-                    }});
+                    [&member, rows, &share_left] { return share_left(member, rows.positions); },
+                    {.kind = fmt::format("{}\n{}\n{}", member.data->key, member.trained.structure, call)},
+                    {.units = std::ssize(rows.positions), .few = [&member, rows, &share_left](std::int64_t units) {
+                       return share_left(member, {rows.positions.begin(), rows.positions.begin() + units});
+                     }}});
   }
   return context.compute("robust accuracy", jobs);
 }

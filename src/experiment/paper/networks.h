@@ -1,6 +1,7 @@
 // The trained networks of an experiment: every method with its chosen weights, several networks of each.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,12 +63,19 @@ std::vector<Method> methods_for(const Setting& setting, const std::vector<Method
 std::string recipe_call(const Method& method, const Setting& setting, const std::string& weights = "");
 TrainOptions training(const Setting& setting, const Method& method, const std::string& weights, std::int64_t epochs,
                       std::uint64_t seed);
+// `entries` times the setting's members, by entry and member. Members that --seeds adds are trained apart from those that were
+// there before: what is trained together is named together, and they are to be found again.
+std::vector<std::vector<TrainedModel>> train_members(
+    ExperimentContext& context, const ExperimentData& data, const Setting& setting, std::size_t entries,
+    const std::function<TrainOptions(std::size_t entry, std::uint64_t member)>& options, const std::string& label);
 // The dataset with as many training samples as the setting uses; null where its files are missing.
 std::shared_ptr<const ExperimentData> data_of(ExperimentContext& context, const Setting& setting);
 // Trains what is missing; empty where the dataset is. `choice` is a name of the paper's choices; empty: nothing is chosen.
 std::vector<MethodNetworks> train_networks(ExperimentContext& context, const Paper& paper, const Setting& setting,
                                            const std::vector<Method>& methods, const std::string& choice);
 
+// right_rows of the member; of a network that a plan puts there, the first samples.
+SampleRows right_rows_of(const Member& member, std::int64_t count);
 // The network on the setting's samples. `samples` is how many, 0: as many as the setting says.
 StudiedNetwork subject_of(const Setting& setting, const Member& member, std::int64_t samples = 0);
 // How the setting attacks a subject; `select` is "worst" or "last".

@@ -166,6 +166,7 @@ class PaperExperiment final : public Experiment {
 
   ExperimentResult run(ExperimentContext& context) const override {
     const Plan plan = read_plan(text_, where_, context.scale, options_);
+    if (!context.looks.empty()) return run_looks(context, plan, options_);
     PaperRun run(context, plan, options_);
     run.run();
     return std::move(run.result);

@@ -33,6 +33,7 @@ struct Setting {
   double learning_rate = 1e-2, weight_decay = std::numeric_limits<double>::quiet_NaN();  // NaN: the recipe's
   std::int64_t batch_size = 256, epochs = 0, short_epochs = 0, training_steps = 0, natural_steps = 0, training_samples = 0;
   std::int64_t members = 1;           // networks of each method
+  std::int64_t first_members = 0;     // of them, those of the file; the others were added by --seeds. 0: all
   std::string members_are = "seeds";  // or "folds"
   std::string weights = "chosen";     // from a method's grid; "first": the first of the grid
   std::string kept_epoch = "best";    // by AUC on validation samples, where weights are chosen; or "last"

@@ -99,7 +99,7 @@ const MethodNetworks* PaperRun::networks_of(const MeasuredRow& row, const Column
 StudiedNetwork PaperRun::subject(const Setting& setting, const Member& member, std::int64_t samples) {
   if (setting.samples_are != "right") return subject_of(setting, member, samples);
   const auto key = std::pair(setting.name, member.trained.key);
-  if (!rows_.contains(key)) rows_[key] = right_rows(*member.trained.model, member.data->data, setting.samples);
+  if (!rows_.contains(key)) rows_[key] = right_rows_of(member, setting.samples);
   Setting plain = setting;
   plain.samples_are = "first";
   StudiedNetwork subject = subject_of(plain, member);

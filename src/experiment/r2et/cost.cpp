@@ -124,7 +124,11 @@ void analyse_cost(PaperRun& run) {
     const int rounds = run.context.by_scale(5, 15, 15),
               steps = setting.is_table() ? run.context.by_scale(20, 200, 200) : run.context.by_scale(1, 3, 10);
     const Job<StepTimes> job{fmt::format("{}; times of steps, {} rounds of {}, batch {}", data->key, rounds, steps, batch),
-                             [&] { return time_methods(*data, setting, methods, batch, rounds, steps); }};
+                             [&] { return time_methods(*data, setting, methods, batch, rounds, steps); },
+                             {.kind = fmt::format("{}; times of steps, batch {}", data->key, batch)},
+                             {.units = std::int64_t{rounds} * steps, .few = [&](std::int64_t units) {
+                                return time_methods(*data, setting, methods, batch, 2, static_cast<int>((units + 1) / 2));
+                              }}};
     const StepTimes seconds = run.context.compute(setting.name + ": steps", std::vector{job}).front();
     for (const Method& method : methods)
       run.table("time a step")

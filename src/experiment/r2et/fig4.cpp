@@ -66,7 +66,8 @@ void count_strokes(PaperRun& run, const std::vector<const MeasuredRow*>& rows) {
     for (const Member& member : row->networks->members) {
       const StudiedNetwork subject = subject_of(setting, member);
       jobs.push_back({fmt::format("{}; strokes of {}, {}", member.trained.key, subject.rows.words, metric),
-                      [subject, metric] { return stroke_shares(subject, metric); }});
+                      [subject, metric] { return stroke_shares(subject, metric); },
+                      {.kind = fmt::format("{}\n{}\nstrokes", subject.data->key, subject.structure)}});
     }
   }
   const std::vector<MeasuredCell> strokes = run.context.compute(setting.name + ": strokes", jobs);
@@ -106,6 +107,7 @@ void analyse_fig4(PaperRun& run) {
   run.judge("R12", {Judgement::kNotDecided, {{"found", "MNIST, whose strokes are counted, was left out."}}, {}}, 0);
   for (const Setting& setting : run.settings) {
     const std::vector<MethodNetworks>& all = run.networks(setting);
+    if (run.context.plans()) continue;  // pictures of networks that are not there
     for (const MethodNetworks& one : all) run.figure("maps").panels.push_back(panel_of(run, setting, one));
   }
   for (const auto& rows : run.measured("er").by_setting()) count_strokes(run, rows);  // photographs have no strokes

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "holdfast/core/rng.h"
+#include "holdfast/experiment/reproduce_statistics.h"
 
 namespace holdfast::experiment::paper::r2et {
 namespace {
@@ -64,8 +65,9 @@ Value tau_of(MemberMeans first, MemberMeans second, std::uint64_t seed) {
   }
   if (found.empty()) return tau;
   std::ranges::sort(found);
-  tau.low = found[found.size() / 40];
-  tau.high = found[found.size() - 1 - found.size() / 40];
+  const auto outside = static_cast<std::size_t>(static_cast<double>(found.size()) * (1 - interval_level()) / 2);
+  tau.low = found[outside];
+  tau.high = found[found.size() - 1 - outside];
   return tau;
 }
 

@@ -103,12 +103,14 @@ void measure_table(PaperRun& run, TableResults& results, const Wanted& wanted) {
   const std::shared_ptr<const ExperimentData> data = run.context.dataset(setting.data);
   const std::vector<RegimeTraining> trainings = trainings_of(run, setting, wanted);
   const auto seeds = static_cast<std::size_t>(setting.members);
-  std::vector<TrainOptions> options;
-  for (const RegimeTraining& one : trainings) {
-    for (std::size_t seed = 0; seed < seeds; ++seed)
-      options.push_back(options_of(run, setting, one, data->data, run.seed + kChoiceSeeds + seed));
-  }
-  const std::vector<TrainedModel> trained = run.context.train(*data, options, setting.name + ": training");
+  std::vector<TrainedModel> trained;
+  for (std::vector<TrainedModel>& all : train_members(
+           run.context, *data, setting, trainings.size(),
+           [&](std::size_t i, std::uint64_t member) {
+             return options_of(run, setting, trainings[i], data->data, run.seed + kChoiceSeeds + member);
+           },
+           setting.name + ": training"))
+    std::ranges::move(all, std::back_inserter(trained));
   const std::string metric = setting.fill("top_k(k={k})");
   const PaperAttack attack = attack_of(setting, setting.fill(run.paper.call("er")), {metric}, "last");
   CellBatch batch(run.seed);

@@ -169,18 +169,23 @@ std::vector<Entry> choose_entries(PaperRun& run, const Setting& setting, const s
 // The chosen weights with every seed; a convex optimum is the same for all seeds and found once.
 void train_entries(PaperRun& run, const Setting& setting, const std::shared_ptr<const ExperimentData>& data,
                    std::vector<Entry>& entries) {
-  std::vector<TrainOptions> options;
-  std::vector<std::size_t> owner;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const std::int64_t members = is_convex(entries[i].method, setting) ? 1 : setting.members;
-    for (std::int64_t seed = 0; seed < members; ++seed) {
-      options.push_back(
-          training(setting, entries[i].method, entries[i].weights, setting.epochs, run.seed + static_cast<std::uint64_t>(seed)));
-      owner.push_back(i);
+  std::vector<std::size_t> convex, others;
+  for (std::size_t i = 0; i < entries.size(); ++i) (is_convex(entries[i].method, setting) ? convex : others).push_back(i);
+  Setting once = setting;
+  once.members = 1;
+  using Places = std::pair<const Setting*, const std::vector<std::size_t>*>;
+  for (const auto& [own, places] : {Places(&once, &convex), Places(&setting, &others)}) {
+    auto trained = train_members(
+        run.context, *data, *own, places->size(),
+        [&, places = places](std::size_t i, std::uint64_t member) {
+          const Entry& entry = entries[(*places)[i]];
+          return training(setting, entry.method, entry.weights, setting.epochs, run.seed + member);
+        },
+        setting.name + ": training");
+    for (std::size_t i = 0; i < places->size(); ++i) {
+      for (TrainedModel& one : trained[i]) entries[(*places)[i]].members.push_back({data, std::move(one)});
     }
   }
-  std::vector<TrainedModel> trained = run.context.train(*data, options, setting.name + ": training");
-  for (std::size_t i = 0; i < trained.size(); ++i) entries[owner[i]].members.push_back({data, std::move(trained[i])});
 }
 
 std::vector<double> areas_of(const Entry& entry) {

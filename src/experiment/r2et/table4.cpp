@@ -27,26 +27,29 @@ double ranking_kept(const TrainedModel& result) {
 
 void train_again(PaperRun& run, const Setting& setting, const std::vector<MethodNetworks>& random, Retrained& all) {
   const MethodNetworks& start = *find(random, "Vanilla");
-  std::vector<TrainOptions> options;
   for (const char* name : {"Vanilla", "WD", "CL", "Est-H", "Exact-H", "SSR", "R2ET\\H", "R2ET-mm\\H", "R2ET", "R2ET-mm"}) {
     const MethodNetworks* known = find(random, name);
     all.networks.push_back({run.paper.method(name), known == nullptr ? "" : known->weights, {}});
-    for (const Member& member : start.members) {
-      TrainOptions training = paper::training(setting, all.networks.back().method, all.networks.back().weights,
-                                              std::min(kEpochs, setting.epochs), member.trained.seed);
-      training.learning_rate /= 10;
-      training.retrain = {.from = member.trained.file, .top_k = setting.k};
-      options.push_back(training);
-    }
   }
-  std::vector<TrainedModel> trained = run.context.train(*start.members.front().data, options, setting.name + ": retraining");
+  const auto options_of = [&](std::size_t i, std::uint64_t place) {
+    const Member& member = start.members[place];
+    const MethodNetworks& own = all.networks[i];
+    TrainOptions training =
+        paper::training(setting, own.method, own.weights, std::min(kEpochs, setting.epochs), member.trained.seed);
+    training.learning_rate /= 10;
+    training.retrain = {.from = member.trained.file, .top_k = setting.k};
+    return training;
+  };
+  auto trained = train_members(run.context, *start.members.front().data, setting, all.networks.size(), options_of,
+                               setting.name + ": retraining");
   all.kept.resize(all.networks.size());
   all.epochs.resize(all.networks.size());
   for (std::size_t i = 0; i < trained.size(); ++i) {
-    const std::size_t method = i / start.members.size();
-    all.kept[method].push_back(ranking_kept(trained[i]));
-    all.epochs[method].push_back(static_cast<double>(trained[i].kept_epoch));
-    all.networks[method].members.push_back({start.members[i % start.members.size()].data, std::move(trained[i])});
+    for (std::size_t j = 0; j < trained[i].size(); ++j) {
+      all.kept[i].push_back(ranking_kept(trained[i][j]));
+      all.epochs[i].push_back(static_cast<double>(trained[i][j].kept_epoch));
+      all.networks[i].members.push_back({start.members[j].data, std::move(trained[i][j])});
+    }
   }
 }
 

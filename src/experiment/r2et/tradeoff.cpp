@@ -118,19 +118,21 @@ struct MethodResult {
 std::vector<MethodResult> run_chosen(PaperRun& run, const Setting& setting, const std::shared_ptr<const ExperimentData>& data,
                                      const std::vector<const Candidate*>& chosen, double radius) {
   const auto members = static_cast<std::size_t>(setting.members);
-  std::vector<TrainOptions> options;
-  for (const Candidate* one : chosen) {
-    for (std::size_t seed = 0; seed < members; ++seed)
-      options.push_back(training(setting, one->method, one->weights, setting.epochs, run.seed + seed));
-  }
-  const std::vector<TrainedModel> trained = run.context.train(*data, options, setting.name + ": contest");
+  const std::vector<std::vector<TrainedModel>> trained = train_members(
+      run.context, *data, setting, chosen.size(),
+      [&](std::size_t i, std::uint64_t member) {
+        return training(setting, chosen[i]->method, chosen[i]->weights, setting.epochs, run.seed + member);
+      },
+      setting.name + ": contest");
   std::vector<StudiedNetwork> subjects;
-  for (const TrainedModel& model : trained) subjects.push_back(subject_of(setting, {data, model}));
+  for (const std::vector<TrainedModel>& all : trained) {
+    for (const TrainedModel& model : all) subjects.push_back(subject_of(setting, {data, model}));
+  }
   const std::vector<NetworkNumbers> found = measure(run, setting, subjects, radius, "contest");
   std::vector<MethodResult> results(chosen.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     results[i / members].networks.push_back(found[i]);
-    results[i / members].areas.push_back(trained[i].test->auc.mean);
+    results[i / members].areas.push_back(trained[i / members][i % members].test->auc.mean);
   }
   return results;
 }
