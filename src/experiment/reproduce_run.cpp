@@ -150,7 +150,7 @@ Json run_experiment(const ReproduceOptions& options) {
                       {"seed", options.seed},
                       {"only", options.only},
                       {"conditions", run_conditions(0, options.device, {options.experiment})}};
-  const bool leads = options.ranks == nullptr || options.ranks->leads();
+  const bool is_leader = leads(options.ranks);
   const auto claim = claim_run_folder(options.folder, identity, options.restart, options.ranks);
   if (run_is_complete(options.folder)) {
     check_data_unchanged(options.folder);
@@ -160,13 +160,13 @@ Json run_experiment(const ReproduceOptions& options) {
   const std::string started = utc_now();
   const auto start = std::chrono::steady_clock::now();
   ExperimentContext context(options.scale, options.seed, options.threads, options.device,
-                            {.run = leads ? options.folder : fmt::format("{}/tiles/rank-{}", options.folder, options.ranks->rank()),
+                            {.run = is_leader ? options.folder : fmt::format("{}/tiles/rank-{}", options.folder, options.ranks->rank()),
                              .models = options.models.empty() ? options.folder + "/models" : options.models,
                              .cells = options.cells.empty() ? options.folder + "/cells" : options.cells},
                             options.only, options.ranks);
   ExperimentResult result = experiment->run(context);
   wait_for_readers(options.ranks, options.folder);
-  if (!leads) return nullptr;
+  if (!is_leader) return nullptr;
   if (std::ranges::all_of(result.tables, [](const ResultTable& table) { return table.rows.empty(); })) {
     if (options.may_be_empty) return nullptr;
     if (const std::vector<std::string>& missing = context.missing_datasets(); !missing.empty())
