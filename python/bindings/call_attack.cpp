@@ -5,12 +5,10 @@
 #include <type_traits>
 
 #include "holdfast/core/error.h"
-#include "holdfast/core/log.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/cell_facts.h"
 #include "plain_values.h"
-#include "python_model.h"
 
 namespace holdfast::python {
 namespace {
@@ -35,30 +33,12 @@ std::map<std::string, at::Tensor> columns_of(const std::vector<SampleOutcome>& s
   return columns;
 }
 
-Json with_seconds(const CellResult& result) {
-  Json components = components_json(result);
-  for (std::size_t i = 0; i < components.size(); ++i) components[i]["seconds"] = result.components[i].seconds;
-  return components;
-}
-
 }  // namespace
 
-Trial trial_of(const AttackChoice& choice) {
-  (void)explainers().make(choice.explainer);
-  (void)attacks().make(choice.attack);
-  (void)metrics().make(choice.metric);
-  return {.explainers = {choice.explainer},
-          .attacks = {choice.attack},
-          .metrics = {choice.metric},
-          .threat = choice.threat,
-          .select = parse_select(choice.select)};
-}
-
-Attacked attack(const Question& question, const AttackChoice& choice) {
-  const Trial trial = trial_of(choice);
-  Subject subject = examine(question).subject;
+Attacked attack(const Question& question, const Trial& trial, bool trace, bool random_points) {
+  check_calls(trial);
+  Subject subject = examine_twice(question);
   Samples& samples = subject.samples;
-  if (PythonModel* function = python_model(question)) function->look_twice(samples.inputs);
   check_samples("inputs", samples, trial);
   const TileOptions tiles = tiles_of(question, samples.layout());
   const at::Tensor logits = predict(*subject.model, samples.inputs, samples.layout(), tiles);
@@ -66,10 +46,9 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
   if (!samples.targets.defined()) samples.targets = predicted_class(logits);
 
   std::vector<Cell> cells;
-  with_advice(question, [&] { cells = make_cells(subject, trial, question.seed, choice.trace); });
-  const Row row = Grid({.tiles = tiles, .random_points = choice.random_points}).run(cells.front());
-  if (row.is_beaten())
-    log_warning("{}: {} harms more; do not read its value as robustness", row.cell.attack->name(), row.random->attack);
+  with_advice(question, [&] { cells = make_cells(subject, trial, question.seed, trace); });
+  const Row row = Grid({.tiles = tiles, .random_points = random_points}).run(cells.front());
+  warn_if_beaten(row);
   const CellResult& result = row.result;
   Attacked out{.perturbed = result.perturbed,
                .original_maps = scaled_maps(result.original_maps, result.original_scale),
@@ -83,7 +62,7 @@ Attacked attack(const Question& question, const AttackChoice& choice) {
                .select = to_string(row.cell.attack->selects(row.cell.select)),
                .summary = summary_of(row.assessment),
                .random = row.random ? to_json(*row.random) : Json(),
-               .components = with_seconds(result)};
+               .components = components_json(result, /*with_seconds=*/true)};
   for (const SampleOutcome& sample : result.samples) {
     out.component.push_back(sample.component);
     out.trace.push_back(sample.trace);

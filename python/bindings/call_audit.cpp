@@ -42,20 +42,11 @@ Json identity_of(const std::vector<NamedModel>& models, const AuditData& data, c
     else
       known.back()["logits"] = digest_of(predict(*one.model, data.samples.inputs, data.samples.layout(), question.tiles));
   }
-  const Trial& trial = choice.trial;
   const Samples& samples = data.samples;
-  Json identity{{"config",
-                 {{"title", choice.title},
-                  {"models", known},
-                  {"explainers", trial.explainers},
-                  {"attacks", trial.attacks},
-                  {"metrics", trial.metrics},
-                  {"measures", trial.measures},
-                  {"threat", to_json(trial.threat)},
-                  {"select", to_string(trial.select)},
-                  {"seed", question.seed},
-                  {"worst", choice.worst},
-                  {"methods", parse_json(choice.methods, "methods")}}},
+  Json config{{"title", choice.title}, {"models", known}};
+  config.update(to_json(choice.trial));
+  config.update({{"seed", question.seed}, {"worst", choice.worst}, {"methods", parse_json(choice.methods, "methods")}});
+  Json identity{{"config", config},
                 {"data",
                  {{"name", data.name},
                   {"inputs", digest_of(samples.inputs)},
@@ -79,13 +70,12 @@ AuditData examined(const Question& question, std::vector<NamedModel>& models, co
     Question own = question;
     own.model = std::const_pointer_cast<Model>(one.model);
     own.samples = data.samples;
-    const Examined found = examine(own);
-    if (PythonModel* function = python_model(own)) function->look_twice(found.subject.samples.inputs);
-    one.model = found.subject.model;
+    const Subject found = examine_twice(own);
+    one.model = found.model;
     if (one.model->output_kind() == OutputKind::kValue && choice.labels.defined())
       usage_error("labels: they are classes, and {} gives a value", one.name);
     const at::Tensor ids = data.samples.ids;
-    data.samples = found.subject.samples;
+    data.samples = found.samples;
     data.samples.ids = ids;  // the rows of what was given
   }
   check_samples(data.name, data.samples, data.trial);
@@ -105,12 +95,8 @@ class Scratch {
 
 void audit(const Question& question, std::vector<NamedModel> models, const AuditChoice& choice) {
   if (models.empty()) usage_error("models: there is none");
-  for (const std::string& call : choice.trial.explainers) (void)explainers().make(call);
-  for (const std::string& call : choice.trial.attacks) (void)attacks().make(call);
-  for (const std::string& call : choice.trial.metrics) (void)metrics().make(call);
-  for (const std::string& call : choice.trial.measures) (void)measures().make(call);
-  AuditRequest request{.command = {choice.call}};
-  for (const std::string& gate : choice.gates) request.gates.push_back(parse_gate(gate));
+  check_calls(choice.trial);
+  AuditRequest request{.gates = parse_gates(choice.gates), .command = {choice.call}};
   check_gates_answered(request.gates, {choice.trial});
   AuditData data = examined(question, models, choice);
   Question sized = question;
@@ -121,9 +107,7 @@ void audit(const Question& question, std::vector<NamedModel> models, const Audit
     AuditPlan plan{.title = choice.title, .seed = question.seed, .tiles = sized.tiles, .worst = choice.worst};
     plan.data.push_back(data);
     for (const NamedModel& one : models) {
-      Json facts{{"model", one.model->name()}};
-      facts.update(output_facts(*one.model));
-      if (const auto parameters = one.model->parameter_count()) facts["parameters"] = *parameters;
+      Json facts = model_facts(one.model->name(), *one.model);
       if (!has_file(*one.model)) facts["in_python"] = true;
       plan.models.push_back({.name = one.name, .data = 0, .model = one.model, .facts = facts});
     }
@@ -139,16 +123,9 @@ void audit(const Question& question, std::vector<NamedModel> models, const Audit
 void audit_config(const std::string& path, const AuditChoice& choice, const std::vector<std::string>& overrides,
                   const TileOptions& tiles, at::Device device) {
   AuditConfig config = read_audit_config(Config::load(path, overrides));
-  for (const std::string& gate : choice.gates) config.gates.push_back(parse_gate(gate));
-  std::vector<Trial> trials;
-  for (const AuditConfig::DatasetEntry& entry : config.datasets) trials.push_back(entry.trial);
-  check_gates_answered(config.gates, trials);
-  check_writable_folder(choice.out);
-  const std::vector<Dataset> datasets = load_datasets(config);
-  AuditRequest request{.identity = identity_of(config, datasets, tiles, device),
-                       .gates = config.gates,
-                       .prepare = [&] { return prepare_audit(config, datasets, choice.out, tiles, device); },
-                       .command = {choice.call}};
+  add_gates(config, choice.gates, /*compared=*/false);
+  AuditRequest request = request_of(config, choice.out, tiles, device);
+  request.command = {choice.call};
   if (const Json methods = parse_json(choice.methods, "methods"); !methods.empty()) request.identity["methods"] = methods;
   const FolderClaim claim = claim_run_folder(choice.out, request.identity, choice.restart);
   const Scratch scratch(choice.out);
@@ -158,8 +135,7 @@ void audit_config(const std::string& path, const AuditChoice& choice, const std:
 
 Json choose_threat(const Question& question, const std::string& explainer, const std::optional<std::string>& norm,
                    const std::optional<double>& noise, const std::optional<double>& tolerance) {
-  const Subject subject = examine(question).subject;
-  if (PythonModel* function = python_model(question)) function->look_twice(subject.samples.inputs);
+  const Subject subject = examine_twice(question);
   SuggestOptions options{.explainer = explainer, .noise = noise, .tolerance = tolerance, .seed = question.seed};
   options.tiles = tiles_of(question, subject.samples.layout());
   if (norm) options.norm = parse_norm(*norm);

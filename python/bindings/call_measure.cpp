@@ -60,7 +60,7 @@ std::vector<Compared> measure(const at::Tensor& original, const at::Tensor& pert
                 to_string(second.sizes().vec()));
   }
   const std::shared_ptr<const Schema> of_maps = given ? share_schema(given->of_maps(first.flatten(1).size(1))) : given;
-  const std::shared_ptr<const Schema> shared = schema_for(of_maps, nullptr, first, "original");
+  const std::shared_ptr<const Schema> shared = schema_of(of_maps, "the schema", nullptr, first, "original");
   const Schema& schema = *shared;
   for (const std::unique_ptr<Metric>& metric : chosen) metric->check(schema);
   if (!levels) return compared_alone(chosen, first, second, schema);

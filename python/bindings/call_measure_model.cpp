@@ -10,8 +10,7 @@ std::vector<Measured> measure_model(const Question& question, const MeasureChoic
   std::vector<std::unique_ptr<Measure>> chosen;
   for (const std::string& call : choice.measures) chosen.push_back(measures().make(call));
   const std::unique_ptr<Explainer> explainer = explainers().make(choice.explainer);
-  const Subject subject = examine(question).subject;
-  if (PythonModel* function = python_model(question)) function->look_twice(subject.samples.inputs);
+  const Subject subject = examine_twice(question);
   const MeasureTask task{.model = *subject.model,
                          .explainer = *explainer,
                          .samples = subject.samples,

@@ -46,7 +46,7 @@ CheckedStep checked(const TrainStep& step, const Model* model) {
   const at::Tensor inputs = checked_batch(step.inputs, "x");
   const at::Tensor labels = checked_labels(step.labels, inputs.size(0), 0, "y").to(inputs.device());
   if (!(step.progress >= 0 && step.progress <= 1)) usage_error("progress: {} must be between 0 and 1", step.progress);
-  const std::shared_ptr<const Schema> schema = schema_for(step.schema, model, inputs, "x");
+  const std::shared_ptr<const Schema> schema = schema_of(step.schema, "the schema", model, inputs, "x");
   return {schema,
           {.inputs = inputs,
            .labels = labels,
@@ -98,7 +98,7 @@ Trained train(const Training& training) {
   for (const auto& [share, name] : {std::pair{training.validation, "validation"}, std::pair{training.test, "test"}}) {
     if (!(share >= 0 && share < 1)) usage_error("{}: {} must be at least 0 and below 1", name, share);
   }
-  const std::shared_ptr<const Schema> schema = schema_for(training.schema, training.start.get(), inputs, "inputs");
+  const std::shared_ptr<const Schema> schema = schema_of(training.schema, "the schema", training.start.get(), inputs, "inputs");
   TrainConfig config = training.config;
   TrainOptions& options = config.options;
   Dataset dataset =

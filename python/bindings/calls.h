@@ -20,17 +20,6 @@ namespace holdfast::python {
 // Maps in true units, as `holdfast explain` writes them.
 ExplainedBatch explain(const Question& question, const std::string& explainer);
 
-struct AttackChoice {
-  std::string attack, explainer, metric;
-  Threat threat;
-  std::string select = "worst";
-  bool trace = false;
-  bool random_points = true;  // beside the attack
-};
-
-// The same as one trial. Throws where a method is not known.
-Trial trial_of(const AttackChoice& choice);
-
 struct Attacked {
   at::Tensor perturbed, original_maps, perturbed_maps;  // [B, sample...]; maps in true units
   at::Tensor logits, perturbed_logits;                  // [B, classes]
@@ -43,10 +32,11 @@ struct Attacked {
   Json random;                            // what random points found; null: they were not asked for
   Json components;                        // of an ensemble, what each won and cost
 };
-Attacked attack(const Question& question, const AttackChoice& choice);
+// A trial of one explainer, attack, metric and epsilon.
+Attacked attack(const Question& question, const Trial& trial, bool trace, bool random_points);
 
-// What `holdfast certify --json` prints; the choice may have several epsilons.
-Json certify(const Question& question, const AttackChoice& choice);
+// What `holdfast certify --json` prints; the trial may have several epsilons.
+Json certify(const Question& question, const Trial& trial);
 
 // A metric's JSON as `holdfast measure --json` prints it, less its values, which come as a tensor: [B] double.
 struct Compared {

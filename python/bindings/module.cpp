@@ -158,15 +158,16 @@ void bind_attack(py::module_& module) {
       threat.def_readwrite(name, member, help);
     }
   });
-  py::class_<AttackChoice>(module, "AttackChoice")
+  py::class_<Trial>(module, "Trial")
       .def(py::init<>())
-      .def_readwrite("attack", &AttackChoice::attack)
-      .def_readwrite("explainer", &AttackChoice::explainer)
-      .def_readwrite("metric", &AttackChoice::metric)
-      .def_readwrite("threat", &AttackChoice::threat)
-      .def_readwrite("select", &AttackChoice::select)
-      .def_readwrite("trace", &AttackChoice::trace)
-      .def_readwrite("random_points", &AttackChoice::random_points);
+      .def_readwrite("explainers", &Trial::explainers)
+      .def_readwrite("attacks", &Trial::attacks)
+      .def_readwrite("metrics", &Trial::metrics)
+      .def_readwrite("measures", &Trial::measures)
+      .def_readwrite("threat", &Trial::threat)
+      .def_property(
+          "select", [](const Trial& trial) { return to_string(trial.select); },
+          [](Trial& trial, const std::string& text) { trial.select = parse_select(text); });
   py::class_<Attacked>(module, "Attacked")
       .def_readonly("perturbed", &Attacked::perturbed)
       .def_readonly("original_maps", &Attacked::original_maps)
@@ -209,16 +210,6 @@ void bind_measure(py::module_& module) {
 }
 
 void bind_audit(py::module_& module) {
-  py::class_<Trial>(module, "Trial")
-      .def(py::init<>())
-      .def_readwrite("explainers", &Trial::explainers)
-      .def_readwrite("attacks", &Trial::attacks)
-      .def_readwrite("metrics", &Trial::metrics)
-      .def_readwrite("measures", &Trial::measures)
-      .def_readwrite("threat", &Trial::threat)
-      .def_property(
-          "select", [](const Trial& trial) { return to_string(trial.select); },
-          [](Trial& trial, const std::string& text) { trial.select = parse_select(text); });
   py::class_<AuditChoice>(module, "AuditChoice")
       .def(py::init<>())
       .def_readwrite("trial", &AuditChoice::trial)

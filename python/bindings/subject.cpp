@@ -26,37 +26,18 @@ void check_finite(const at::Tensor& batch, const std::string& what) {
 
 // The model with logits for outputs, and those of the first sample, [classes]; a model that refuses the samples does so here.
 // Python's models say more (look_at).
-std::pair<std::shared_ptr<const Model>, at::Tensor> with_first_logits(const std::shared_ptr<Model>& given,
+std::pair<std::shared_ptr<const Model>, at::Tensor> with_first_logits(const std::shared_ptr<Model>& model,
                                                                       const at::Tensor& inputs) {
-  Model& model = *given;
-  if (const std::optional<Layout> layout = model.layout(); layout && layout->sample_shape() != inputs.sizes().slice(1).vec()) {
-    input_error("inputs: samples have shape {}, but {} takes {}", to_string(inputs.sizes().slice(1).vec()), model.name(),
-                to_string(layout->sample_shape()));
-  }
-  if (auto* function = dynamic_cast<PythonModel*>(&model)) return {given, function->look_at(inputs)};
-  const std::shared_ptr<const Model> settled = with_logits(given, OutputKind::kAuto, inputs);
-  const at::NoGradGuard no_graph;
-  const at::Tensor sample = inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype()),
-                                                     /*non_blocking=*/false, /*copy=*/true);
-  const at::Tensor logits = settled->logits(sample);
-  const bool value = settled->output_kind() == OutputKind::kValue;
-  const std::string wrong = wrong_outputs(logits.sizes(), 1, value ? OutputKind::kValue : OutputKind::kLogits);
-  if (!wrong.empty()) input_error("{} {}", model.name(), wrong);
-  return {settled, logits[0]};
-}
-
-void check_sample_shape(const at::Tensor& batch, const at::Tensor& inputs, const std::string& what) {
-  if (batch.sizes().slice(1) == inputs.sizes().slice(1)) return;
-  input_error("{}: samples have shape {}, those of the inputs {}", what, to_string(batch.sizes().slice(1).vec()),
-              to_string(inputs.sizes().slice(1).vec()));
+  check_sample_shape(*model, inputs, "inputs");
+  if (auto* function = dynamic_cast<PythonModel*>(model.get())) return {model, function->look_at(inputs)};
+  const std::shared_ptr<const Model> settled = with_logits(model, OutputKind::kAuto, inputs);
+  return {settled, first_logits(*settled, inputs)};
 }
 
 // One sample, or a batch of one.
 at::Tensor checked_baseline(const at::Tensor& baseline, const at::Tensor& inputs) {
-  const bool batched = baseline.dim() == inputs.dim() && baseline.size(0) == 1;
-  const at::Tensor batch = checked_batch(batched ? baseline : baseline.unsqueeze(0), "baseline");
-  check_sample_shape(batch, inputs, "baseline");
-  return batch[0];
+  const bool batched = baseline.dim() == inputs.dim();
+  return baseline_sample(checked_batch(batched ? baseline : baseline.unsqueeze(0), "baseline"), inputs, "baseline");
 }
 
 }  // namespace
@@ -88,20 +69,6 @@ at::Tensor checked_labels(const at::Tensor& labels, std::int64_t samples, std::i
   return plain;
 }
 
-std::shared_ptr<const Schema> schema_for(const std::shared_ptr<const Schema>& given, const Model* model, const at::Tensor& arrays,
-                                         const std::string& what) {
-  const std::vector<std::int64_t> shape = arrays.sizes().slice(1).vec();
-  if (given) {
-    if (given->layout.sample_shape() != shape) {
-      input_error("{}: samples have shape {}, but the schema describes {}", what, to_string(shape),
-                  to_string(given->layout.sample_shape()));
-    }
-    return given;
-  }
-  const std::optional<Layout> known = model != nullptr ? model->layout() : std::nullopt;
-  return share_schema(Schema::of(known && known->sample_shape() == shape ? *known : Layout::guess(shape)));
-}
-
 PythonModel* python_model(const Question& question) {
   return dynamic_cast<PythonModel*>(question.model.get());
 }
@@ -126,15 +93,21 @@ Examined examine(const Question& question) {
   Samples samples = question.samples;
   samples.inputs = checked_batch(samples.inputs, "inputs");
   const auto [model, logits] = with_first_logits(question.model, samples.inputs);
-  samples.schema = schema_for(samples.schema, question.model.get(), samples.inputs, "inputs");
+  samples.schema = schema_of(samples.schema, "the schema", question.model.get(), samples.inputs, "inputs");
   if (samples.targets.defined()) samples.targets = checked_labels(samples.targets, samples.count(), logits.size(0), "targets");
   if (samples.baseline.defined()) samples.baseline = checked_baseline(samples.baseline, samples.inputs);
   if (samples.background.defined()) {
     samples.background = checked_batch(samples.background, "background");
-    check_sample_shape(samples.background, samples.inputs, "background");
+    check_background(samples.background, samples.inputs, "background");
   }
   samples.ids = at::arange(samples.count(), at::kLong);
   return {{"inputs", model->name(), model, std::move(samples)}, logits};
+}
+
+Subject examine_twice(const Question& question) {
+  Subject subject = examine(question).subject;
+  if (PythonModel* function = python_model(question)) function->look_twice(subject.samples.inputs);
+  return subject;
 }
 
 }  // namespace holdfast::python

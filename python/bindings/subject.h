@@ -30,6 +30,8 @@ struct Examined {
 
 // Throws kInput or kUsage in one sentence.
 Examined examine(const Question& question);
+// The same for what may follow gradients of gradients: a Python function is asked whether it has them.
+Subject examine_twice(const Question& question);
 
 // The model where it is a Python function, else null.
 PythonModel* python_model(const Question& question);
@@ -39,10 +41,6 @@ TileOptions tiles_of(const Question& question, const Layout& layout);
 
 // Layers of a Python model cannot be seen, but there is a way to show them: what `check` throws about layers is completed.
 void with_advice(const Question& question, const std::function<void()>& check);
-
-// Schema of arrays [B, sample...]: the one given, else what the model knows, else what the shape says.
-std::shared_ptr<const Schema> schema_for(const std::shared_ptr<const Schema>& given, const Model* model, const at::Tensor& arrays,
-                                         const std::string& what);
 
 // A plain, finite batch of numbers: outside of any graph, and no inference tensor. `what` names it in messages.
 at::Tensor checked_batch(const at::Tensor& batch, const std::string& what);

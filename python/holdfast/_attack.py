@@ -168,12 +168,12 @@ def native_threat(threat: Threat | Mapping[str, Any]) -> _core.Threat:
     return native
 
 
-def attack_choice(attack: Any, explainer: str, metric: Any, threat: Threat | Mapping[str, Any]) -> _core.AttackChoice:
+def make_trial(attack: Any, explainer: str, metric: Any, threat: Threat | Mapping[str, Any]) -> _core.Trial:
     """One explainer, attack and metric under one threat; the explainer as the engine calls it."""
-    choice = _core.AttackChoice()
-    choice.attack, choice.metric = call_text(attack, "attacks", "attack"), call_text(metric, "metrics", "metric")
-    choice.explainer, choice.threat = explainer, native_threat(threat)
-    return choice
+    trial = _core.Trial()
+    trial.attacks, trial.metrics = [call_text(attack, "attacks", "attack")], [call_text(metric, "metrics", "metric")]
+    trial.explainers, trial.threat = [explainer], native_threat(threat)
+    return trial
 
 
 def _bounds(box: Any) -> tuple[float, float] | None:
@@ -235,10 +235,10 @@ def attack(
     """
     form = input_form(model, inputs, schema)
     with prepared(model, form) as native, explainer_calls(explainer) as calls:
-        choice = attack_choice(attack, calls[0], metric, threat)
-        if len(choice.threat.epsilon) != 1:
-            raise Error(f"epsilon: {choice.threat.epsilon} are several; holdfast.audit takes them, attack takes one")
-        choice.select, choice.trace, choice.random_points = word(select, "select"), bool(trace), bool(random_points)
+        trial = make_trial(attack, calls[0], metric, threat)
+        if len(trial.threat.epsilon) != 1:
+            raise Error(f"epsilon: {trial.threat.epsilon} are several; holdfast.audit takes them, attack takes one")
+        trial.select = word(select, "select")
         question = make_question(
             native,
             form,
@@ -250,7 +250,7 @@ def attack(
             tile=tile,
         )
         with listening() as warned:
-            found = _core.attack(question, choice)
+            found = _core.attack(question, trial, bool(trace), bool(random_points))
     warn(warned)
     give = form.give
     columns = {name: give(values) for name, values in found.columns.items()}

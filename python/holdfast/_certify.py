@@ -10,7 +10,7 @@ import torch
 
 from . import _core
 from ._arrays import Array
-from ._attack import Threat, attack_choice
+from ._attack import Threat, make_trial
 from ._foreign import explainer_calls
 from ._model import AnyModel, input_form, prepared
 from ._question import make_question
@@ -75,7 +75,7 @@ def certify(
     """
     form = input_form(model, inputs, schema)
     with prepared(model, form) as native, explainer_calls(explainer) as calls:
-        choice = attack_choice(attack, calls[0], metric, threat)
+        trial = make_trial(attack, calls[0], metric, threat)
         question = make_question(
             native,
             form,
@@ -87,7 +87,7 @@ def certify(
             tile=tile,
         )
         with listening() as warned:
-            found = _core.certify(question, choice)
+            found = _core.certify(question, trial)
     warn(warned)
     give = form.give
     curve = [_certified(point, give) for point in found.get("curve", [])]

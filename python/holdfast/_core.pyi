@@ -94,14 +94,13 @@ class Threat:
     tolerance: float | None
     switches: int | None
 
-class AttackChoice:
-    attack: str
-    explainer: str
-    metric: str
+class Trial:
+    explainers: list[str]
+    attacks: list[str]
+    metrics: list[str]
+    measures: list[str]
     threat: Threat
     select: str
-    trace: bool
-    random_points: bool
 
 class Attacked:
     perturbed: torch.Tensor
@@ -120,8 +119,8 @@ class Attacked:
     summary: dict[str, Any]
     random: dict[str, Any] | None
 
-def attack(question: Question, choice: AttackChoice) -> Attacked: ...
-def certify(question: Question, choice: AttackChoice) -> dict[str, Any]: ...
+def attack(question: Question, trial: Trial, trace: bool, random_points: bool) -> Attacked: ...
+def certify(question: Question, trial: Trial) -> dict[str, Any]: ...
 
 class Compared:
     summary: dict[str, Any]
@@ -149,14 +148,6 @@ class Measured:
     parts: list[tuple[str, torch.Tensor]]
 
 def measure_model(question: Question, choice: MeasureChoice) -> list[Measured]: ...
-
-class Trial:
-    explainers: list[str]
-    attacks: list[str]
-    metrics: list[str]
-    measures: list[str]
-    threat: Threat
-    select: str
 
 class AuditChoice:
     trial: Trial

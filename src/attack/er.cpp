@@ -24,6 +24,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/top_k.h"
+#include "published.h"
 
 namespace holdfast::attack::er {
 
@@ -34,14 +35,7 @@ const MethodInfo kInfo{
     .options = with_walk_options(
         {{"k", 0, at_least(0), "size of the top that is attacked; 0: the metric's k"},
          {"pairs", "all", one_of({"all", "next-k"}), "gaps to all other features, or to the next k as in the authors' code"}}),
-    .presets = {{"tabular", {{"steps", std::int64_t{1000}}, {"step_size", 1e-3}}, "the paper's budget for tables"},
-                {"cifar10",
-                 {{"steps", std::int64_t{100}}, {"step_size", 5e-2}},
-                 "the paper's budget for CIFAR-10, in units of normalised inputs: times their deviation for raw ones"},
-                {"image",
-                 {{"steps", std::int64_t{100}}, {"step_size", 1e-2}},
-                 "the paper's budget for other images and for graphs, in units of normalised inputs: times their deviation for "
-                 "raw ones"}},
+    .presets = r2et_presets(),
     .needs = {"gradients of gradients"}};
 
 // w_i of the features of one map, into zeros.

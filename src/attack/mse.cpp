@@ -12,6 +12,7 @@
 #include "gradient_attack.h"
 #include "holdfast/attack/attack.h"
 #include "holdfast/core/torch.h"
+#include "published.h"
 
 namespace holdfast::attack::mse {
 
@@ -20,14 +21,7 @@ const MethodInfo kInfo{
     .summary = "gradient attack that moves the whole map as far as possible",
     .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
     .options = with_walk_options({}, {.start = "near"}),
-    .presets = {{"tabular", {{"steps", std::int64_t{1000}}, {"step_size", 1e-3}}, "the paper's budget for tables"},
-                {"cifar10",
-                 {{"steps", std::int64_t{100}}, {"step_size", 5e-2}},
-                 "the paper's budget for CIFAR-10, in units of normalised inputs: times their deviation for raw ones"},
-                {"image",
-                 {{"steps", std::int64_t{100}}, {"step_size", 1e-2}},
-                 "the paper's budget for other images and for graphs, in units of normalised inputs: times their deviation for "
-                 "raw ones"}},
+    .presets = r2et_presets(),
     .needs = {"gradients of gradients"}};
 
 // Scales of two maps are told apart up to e^30: beyond it one of them is nothing beside the other.

@@ -15,7 +15,7 @@ template <class Value>
 constexpr bool is_list = std::is_same_v<Value, std::vector<double>> || std::is_same_v<Value, std::vector<std::int64_t>>;
 
 Json readable(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
+  return number_json(value);
 }
 Json readable(std::int64_t value) {
   return value;

@@ -29,4 +29,16 @@ std::vector<Preset> lens_presets(bool with_t, const std::vector<std::pair<std::s
   return presets;
 }
 
+// Chen et al., "Training for Stable Explanation for Free", NeurIPS 2024.
+std::vector<Preset> r2et_presets() {
+  return {{"tabular", {{"steps", std::int64_t{1000}}, {"step_size", 1e-3}}, "the paper's budget for tables"},
+          {"cifar10",
+           {{"steps", std::int64_t{100}}, {"step_size", 5e-2}},
+           "the paper's budget for CIFAR-10, in units of normalised inputs: times their deviation for raw ones"},
+          {"image",
+           {{"steps", std::int64_t{100}}, {"step_size", 1e-2}},
+           "the paper's budget for other images and for graphs, in units of normalised inputs: times their deviation for raw "
+           "ones"}};
+}
+
 }  // namespace holdfast::attack

@@ -1,4 +1,4 @@
-// The settings that the LENS paper used for its attacks, as presets.
+// The settings that papers used for their attacks, as presets.
 #pragma once
 
 #include <vector>
@@ -11,5 +11,8 @@ namespace holdfast::attack {
 // 0-255 scale are in units of [0, 1]. `more` is set beside them in each. Epsilon belongs to the threat; the help names the
 // paper's.
 std::vector<Preset> lens_presets(bool with_t, const std::vector<std::pair<std::string, OptionValue>>& more = {});
+
+// tabular, cifar10 and image: steps and step_size of er and mse.
+std::vector<Preset> r2et_presets();
 
 }  // namespace holdfast::attack

@@ -17,7 +17,6 @@
 #include "holdfast/experiment/grid.h"
 #include "holdfast/experiment/run_folder.h"
 #include "holdfast/report/text_table.h"
-#include "identity.h"
 
 namespace holdfast::cli {
 namespace {
@@ -64,8 +63,7 @@ Json result_json(const Row& row, const Json& identity) {
   json["verified"] = to_json(row.result.verified);
   if (!row.result.components.empty()) {
     json.update(ensemble_json(row.result, *cell.metric));
-    for (std::size_t i = 0; i < row.result.components.size(); ++i)
-      json["components"][i]["seconds"] = row.result.components[i].seconds;
+    json["components"] = components_json(row.result, /*with_seconds=*/true);
   }
   json["samples"] = Json::array();
   for (std::size_t i = 0; i < row.result.samples.size(); ++i) json["samples"].push_back(sample_json(row, i));
@@ -156,12 +154,7 @@ void write_all(const std::string& folder, const Schema& schema, std::vector<Foun
 
 void run(AttackCommand& flags, Communicator* ranks) {
   flags.common.apply(flags.out);
-  Trial trial = flags.attack.trial();
-  for (std::vector<std::string>* calls : {&trial.explainers, &trial.attacks, &trial.metrics})
-    calls->erase(calls->begin(), calls->end() - 1);
-  (void)explainers().make(trial.explainers.back());
-  (void)attacks().make(trial.attacks.back());
-  (void)metrics().make(trial.metrics.back());
+  const Trial trial = flags.attack.trial();
   check_writable_folder(flags.out);
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());
   check_samples(subject.dataset, subject.samples, trial);
@@ -176,17 +169,16 @@ void run(AttackCommand& flags, Communicator* ranks) {
   std::vector<Found> found;
   for (const Cell& cell : cells) {
     found.push_back({.row = grid.run_alone(cell)});
-    if (ranks != nullptr && !ranks->leads()) continue;
+    if (!leads(ranks)) continue;
     Found& one = found.back();
     one.json = result_json(one.row, identity);
-    if (one.row.is_beaten())
-      log_warning("{}: {} harms more; do not read its value as robustness", cell.attack->name(), one.row.random->attack);
+    warn_if_beaten(one.row);
     if (flags.json) continue;
     print_row(one.row);
     std::fputs(components_table(Json::array({one.json})).c_str(), stdout);
   }
   wait_for_readers(ranks, flags.out);
-  if (ranks != nullptr && !ranks->leads()) return;
+  if (!leads(ranks)) return;
   write_all(flags.out, *subject.samples.schema, found);
   if (ranks != nullptr) remove_tiles(flags.out);
   if (flags.json) {

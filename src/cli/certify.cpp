@@ -41,12 +41,7 @@ void print(const Json& result) {
 
 void run_certify(CertifyCommand& flags) {
   flags.common.apply();
-  Trial trial = flags.attack.trial();
-  for (std::vector<std::string>* calls : {&trial.explainers, &trial.attacks, &trial.metrics})
-    calls->erase(calls->begin(), calls->end() - 1);
-  (void)explainers().make(trial.explainers.back());
-  (void)attacks().make(trial.attacks.back());
-  (void)metrics().make(trial.metrics.back());
+  const Trial trial = flags.attack.trial();
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());
   const Json result = certify_subject(subject, trial, static_cast<std::uint64_t>(flags.common.seed), flags.common.tiles());
   if (flags.json) {

@@ -7,8 +7,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "holdfast/core/communicator.h"
 #include "holdfast/core/interrupt.h"
-#include "ranks.h"
 
 namespace holdfast::cli {
 

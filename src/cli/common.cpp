@@ -23,70 +23,11 @@
 #include "holdfast/core/tensor_memory.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/byte_images.h"
+#include "holdfast/experiment/run_folder.h"
 #include "holdfast/model/outputs.h"
 
 namespace holdfast::cli {
 namespace {
-
-std::string sample_shape_text(const at::Tensor& inputs) {
-  return to_string(inputs.sizes().slice(1).vec());
-}
-
-// Takes the schema from --schema, else from what the model knows, else from the shape.
-Schema schema_for(const SubjectFlags& flags, const Model& model, const at::Tensor& inputs) {
-  const std::vector<std::int64_t> shape = inputs.sizes().slice(1).vec();
-  Schema schema;
-  if (!flags.schema.empty()) {
-    schema = read_schema(flags.schema);
-  } else if (const std::optional<Layout> layout = model.layout(); layout && layout->sample_shape() == shape) {
-    schema = Schema::of(*layout);
-  } else {
-    schema = Schema::of(Layout::guess(shape));
-  }
-  if (!flags.schema.empty() && schema.layout.sample_shape() != shape) {
-    input_error("{}: samples have shape {}, but the schema {} describes {}", flags.inputs, to_string(shape), flags.schema,
-                to_string(schema.layout.sample_shape()));
-  }
-  return schema;
-}
-
-void check_sample_shape(const Model& model, const at::Tensor& inputs, const std::string& where) {
-  const std::optional<Layout> layout = model.layout();
-  if (!layout || layout->sample_shape() == inputs.sizes().slice(1).vec()) return;
-  input_error("{}: samples have shape {}, but {} takes {}", where, sample_shape_text(inputs), model.name(),
-              to_string(layout->sample_shape()));
-}
-
-// The number of classes, from one sample; also finds out early when the model refuses the inputs. 1: it gives a value.
-std::int64_t count_classes(const Model& model, const at::Tensor& inputs) {
-  const at::NoGradGuard no_grad;
-  // A copy: a model may write to what it is given.
-  const at::Tensor logits = model.logits(inputs.slice(0, 0, 1).to(at::TensorOptions().device(model.device()).dtype(model.dtype()),
-                                                                  /*non_blocking=*/false, /*copy=*/true));
-  const bool value = model.output_kind() == OutputKind::kValue;
-  const std::string wrong = wrong_outputs(logits.sizes(), 1, value ? OutputKind::kValue : OutputKind::kLogits);
-  if (!wrong.empty()) input_error("{} {}", model.name(), wrong);
-  return logits.size(1);
-}
-
-at::Tensor read_baseline(const std::string& path, const at::Tensor& inputs) {
-  at::Tensor baseline = read_inputs(path);
-  if (baseline.dim() == inputs.dim() && baseline.size(0) == 1) baseline = baseline[0];  // a batch of one
-  if (baseline.sizes() != inputs.sizes().slice(1)) {
-    input_error("{}: has shape {}; a baseline has the shape of a sample, {}", path, to_string(baseline.sizes().vec()),
-                sample_shape_text(inputs));
-  }
-  return baseline;
-}
-
-at::Tensor read_background(const std::string& path, const at::Tensor& inputs) {
-  at::Tensor background = read_inputs(path);
-  if (background.dim() != inputs.dim() || background.sizes().slice(1) != inputs.sizes().slice(1)) {
-    input_error("{}: has shape {}; rows of shape {} are expected", path, to_string(background.sizes().vec()),
-                sample_shape_text(inputs));
-  }
-  return background;
-}
 
 // CLI11's own prints the largest double in full.
 const CLI::Validator kCount(
@@ -196,20 +137,28 @@ Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_no
     check_sample_shape(*loaded.model, samples.inputs, flags.inputs);
   }
   const std::shared_ptr<const Model> model = with_logits(std::move(loaded.model), flags.reading().output_kind, samples.inputs);
-  const std::int64_t classes = count_classes(*model, samples.inputs);
-  if (!loaded.packing) samples.schema = share_schema(schema_for(flags, *model, samples.inputs));
+  const std::int64_t classes = first_logits(*model, samples.inputs).size(0);
+  if (!loaded.packing) {
+    const auto given = flags.schema.empty() ? nullptr : share_schema(read_schema(flags.schema));
+    samples.schema = schema_of(given, "the schema " + flags.schema, model.get(), samples.inputs, flags.inputs);
+  }
   warn_of_byte_images(samples.inputs, *samples.schema, flags.inputs);
   if (!flags.targets.empty()) samples.targets = read_labels(flags.targets, samples.count(), classes);
   if (!flags.labels.empty() && model->output_kind() == OutputKind::kValue)
     usage_error("{}: labels are classes, and {} gives a value", flags.labels, flags.model);
   if (!flags.labels.empty()) samples.labels = read_labels(flags.labels, samples.count(), classes);
   samples.ids = at::arange(samples.count(), at::kLong);
-  if (!flags.baseline.empty()) samples.baseline = read_baseline(flags.baseline, samples.inputs);
-  if (!flags.background.empty()) samples.background = read_background(flags.background, samples.inputs);
+  if (!flags.baseline.empty())
+    samples.baseline = baseline_sample(read_inputs(flags.baseline), samples.inputs, flags.baseline);
+  if (!flags.background.empty()) {
+    samples.background = read_inputs(flags.background);
+    check_background(samples.background, samples.inputs, flags.background);
+  }
   return {flags.inputs, flags.model, model, std::move(samples)};
 }
 
 void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
+  repeated_ = repeated;
   const auto calls = [&](const std::string& flag, std::vector<std::string>& values, const std::string& help) {
     // One value a flag: CLI11 would take everything that follows, positionals too.
     command.add_option(flag, values, repeated ? help + "; may be repeated" : help)
@@ -244,7 +193,32 @@ Trial AttackFlags::trial() const {
     if (threat_options_.at(name)->count() > 0) set_option(trial.threat, name, text, flag_of(name));
   }
   for (const auto& [name, given] : threat_flags_) set_option(trial.threat, name, given ? "true" : "false", flag_of(name));
+  if (!repeated_) {
+    for (std::vector<std::string>* calls : {&trial.explainers, &trial.attacks, &trial.metrics})
+      calls->erase(calls->begin(), calls->end() - 1);
+  }
+  check_calls(trial);
   return trial;
+}
+
+Json identity_of(const SubjectFlags& subject, const Trial& trial, const CommonFlags& common, const Json& more) {
+  Json config{{"model", subject.model},
+              {"inputs", subject.inputs},
+              {"targets", subject.targets},
+              {"labels", subject.labels},
+              {"schema", subject.schema},
+              {"baseline", subject.baseline},
+              {"background", subject.background}};
+  config.update(to_json(trial));
+  config["seed"] = common.seed;
+  if (subject.output_kind != "auto") config["output_kind"] = subject.output_kind;
+  if (!subject.embedding.empty()) config["embedding"] = subject.embedding;
+  if (subject.all_inputs.size() > 1) config["inputs"] = subject.all_inputs;
+  if (!subject.output_name.empty()) config["output_name"] = subject.output_name;
+  config.update(more);
+  Json identity{{"config", config}};
+  identity.update(run_conditions(common.tile, common.torch_device(), subject.files()));
+  return identity;
 }
 
 std::vector<std::string> study_flags() {

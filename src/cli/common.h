@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "holdfast/attack/attack.h"
+#include "holdfast/core/json.h"
 #include "holdfast/core/new_folders.h"
 #include "holdfast/data/schema.h"
 #include "holdfast/experiment/grid.h"
@@ -65,14 +66,18 @@ struct AttackFlags {
 
   // `repeated`: explainers, attacks and metrics may be given several times.
   void add_to(CLI::App& command, bool required, bool repeated);
-  // Throws kUsage for what cannot be read.
+  // Throws kUsage for what cannot be read. Of methods that may be given once, the last one counts.
   Trial trial() const;
 
  private:
+  bool repeated_ = false;
   std::map<std::string, std::string> threat_;  // texts of the options
   std::map<std::string, const CLI::Option*> threat_options_;
   std::map<std::string, bool> threat_flags_;
 };
+// What makes a run from flags this run (experiment/run_folder.h): what was asked for, with `more` beside it, and checksums of the
+// files.
+Json identity_of(const SubjectFlags& subject, const Trial& trial, const CommonFlags& common, const Json& more);
 // Names of all flags of the two structs above: "--model", "--negative-weights".
 std::vector<std::string> study_flags();
 

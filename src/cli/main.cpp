@@ -1,7 +1,10 @@
 // holdfast: do a model's explanations hold when the input is nudged?
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include <malloc.h>
 
@@ -50,6 +53,20 @@ void keep_freed_memory() {
 // What torch throws has a stack trace below its first line.
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
+}
+
+// Commands whose work several processes share.
+constexpr std::array<std::string_view, 5> kShared{"attack", "audit", "measure", "reproduce", "train"};
+
+// Joins the other ranks before the command starts; null for a single process. Throws kUsage for a command that one process does.
+std::unique_ptr<Communicator> join_ranks(const std::string& command) {
+  const RankPlace place = rank_place();
+  if (!place.is_one_of_many()) return nullptr;
+  if (std::find(kShared.begin(), kShared.end(), command) == kShared.end())
+    usage_error("{} runs in one process, and {} were started; audit, attack, measure, reproduce and train share work between ranks",
+                command, place.size);
+  if (place.rank > 0) set_log_level(LogLevel::kError);
+  return std::make_unique<Communicator>(place);
 }
 
 // What was printed is a result too: on a full disk it is not one.

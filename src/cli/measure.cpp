@@ -41,7 +41,7 @@ void run(MeasureCommand& flags, Communicator* ranks) {
   const bool of_model = asks_for_a_model(flags);
   flags.common.apply(scratch_beside(flags.model.out));
   if (of_model) return measure_model(flags.model, flags.subject, flags.common, flags.json, ranks);
-  if (ranks != nullptr && !ranks->leads()) return;
+  if (!leads(ranks)) return;
   measure_maps(flags.maps, flags.subject.schema, flags.model.out, flags.common, flags.json);
 }
 

@@ -44,15 +44,10 @@ std::string schema_beside(const MeasureMapsFlags& flags) {
   return path;
 }
 
-Schema schema_for(const MeasureMapsFlags& flags, const std::string& path, const at::Tensor& maps) {
-  const std::vector<std::int64_t> shape = maps.sizes().slice(1).vec();
-  if (path.empty()) return Schema::of(Layout::guess(shape));
-  const Schema described = read_schema(path), schema = described.of_maps(maps.flatten(1).size(1));
-  if (schema.layout.sample_shape() != shape) {
-    input_error("{}: maps have shape {}, but the schema {} describes {}", flags.original, to_string(shape), path,
-                to_string(schema.layout.sample_shape()));
-  }
-  return schema;
+// Of the maps, which may have one value for each feature of a table.
+std::shared_ptr<const Schema> schema_of_maps(const MeasureMapsFlags& flags, const std::string& path, const at::Tensor& maps) {
+  const auto given = path.empty() ? nullptr : share_schema(read_schema(path).of_maps(maps.flatten(1).size(1)));
+  return schema_of(given, "the schema " + path, /*model=*/nullptr, maps, flags.original);
 }
 
 MapBatch folded(const at::Tensor& maps, const Schema& schema, const std::string& path) {
@@ -165,7 +160,9 @@ void measure_maps(const MeasureMapsFlags& flags, const std::string& schema_path,
     input_error("{} has shape {}, but {} has shape {}", flags.original, to_string(original.sizes().vec()), flags.perturbed,
                 to_string(perturbed.sizes().vec()));
   }
-  const Schema schema = schema_for(flags, schema_path.empty() ? schema_beside(flags) : schema_path, original);
+  const std::shared_ptr<const Schema> shared =
+      schema_of_maps(flags, schema_path.empty() ? schema_beside(flags) : schema_path, original);
+  const Schema& schema = *shared;
   for (const std::unique_ptr<Metric>& metric : chosen) metric->check(schema);
   const std::vector<std::int64_t> classes = read_classes(flags.labels, original.size(0));
   const MapBatch clean = folded(original, schema, flags.original), moved = folded(perturbed, schema, flags.perturbed);

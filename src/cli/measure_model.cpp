@@ -7,6 +7,7 @@
 #include "holdfast/core/csv.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
+#include "holdfast/core/number.h"
 #include "holdfast/core/tensor.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/core/words.h"
@@ -45,6 +46,14 @@ void write_columns(const std::string& path, const std::vector<Column>& columns) 
     text += format_csv_row(fields);
   }
   write_atomic(path, text);
+}
+
+double epsilon_of(const std::string& text) {
+  if (text.empty()) return 0;
+  const std::optional<double> epsilon = parse_quotient(text);
+  if (!epsilon) usage_error("--epsilon: '{}' is not a number", text);
+  if (*epsilon < 0) usage_error("--epsilon {}: must be at least 0", text);
+  return *epsilon;
 }
 
 double parsed(const std::string& text, const std::string& where) {
@@ -127,7 +136,7 @@ void MeasureModelFlags::add_to(CLI::App& command) {
   command.add_option("--measure", measures, "With --model: what to measure; may be repeated; `holdfast list measures`")
       ->allow_extra_args(false);
   command.add_option("--explainer", explainer, "With --model: the explanation that is measured")->capture_default_str();
-  command.add_option("--epsilon", epsilon, "With --model: radius around each sample, for measures that name no radius");
+  command.add_option("--epsilon", epsilon, "With --model: radius around each sample, as 0.5 or 8/255, for measures that name none");
   command.add_option("--endpoints", endpoints, "With --model: perturbed inputs, .npy, for measures with from=given");
   command.add_option("--out", out, "CSV with a row for each sample");
   command.add_option("--compare", compare, "With --model: the --out file of another model; compares the two on the same samples");
@@ -146,9 +155,8 @@ void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_f
                          .explainer = *explainer,
                          .samples = subject.samples,
                          .seed = static_cast<std::uint64_t>(common.seed),
-                         .epsilon = flags.epsilon.empty() ? 0 : parsed(flags.epsilon, "--epsilon"),
+                         .epsilon = epsilon_of(flags.epsilon),
                          .endpoints = flags.endpoints.empty() ? at::Tensor() : read_inputs(flags.endpoints)};
-  if (!(task.epsilon >= 0)) usage_error("--epsilon {}: must be at least 0", flags.epsilon);
   for (const std::unique_ptr<Measure>& measure : chosen) check_measure(*measure, task);
 
   if (ranks != nullptr)
@@ -164,7 +172,7 @@ void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_f
                              : measure_together(*ranks, fmt::format("measure {}", measured.size()), *measure, task, common.tiles(), &progress));
     }
   }
-  if (ranks != nullptr && !ranks->leads()) return;
+  if (!leads(ranks)) return;
   if (!flags.out.empty()) write_columns(flags.out, columns_of(chosen, measured));
   std::vector<PairedComparison> comparisons;
   if (!flags.compare.empty()) comparisons = compared(flags.compare, chosen, measured, task.seed);

@@ -68,7 +68,7 @@ bool check(ReproduceCommand& flags, Communicator* ranks) {
   ReproduceOptions options = options_of(flags, flags.experiment, false);
   options.ranks = ranks;
   const KeptCheck found = check_kept(flags.experiment, std::move(options), static_cast<std::uint64_t>(flags.common.seed));
-  if (ranks != nullptr && !ranks->leads()) return true;
+  if (!leads(ranks)) return true;
   for (const std::string& row : found.missing) std::printf("not in the new run: %s\n", row.c_str());
   for (const KeptCheck::Difference& one : found.differing) {
     std::printf("%s: kept %.6g, now %.6g, allowed difference %.2g\n", one.where.c_str(), one.kept, one.again, one.allowed);
@@ -144,7 +144,7 @@ void run(ReproduceCommand& flags, Communicator* ranks) {
     options.ranks = ranks;
     if (of_group) log_info("{}", name);
     const Json results = run_experiment(options);
-    if (ranks != nullptr && !ranks->leads()) continue;
+    if (!leads(ranks)) continue;
     if (results.is_null()) {
       log_info("{} has no dataset that --only names: left out", name);
       continue;
@@ -157,7 +157,7 @@ void run(ReproduceCommand& flags, Communicator* ranks) {
     std::printf("%s\n", flags.json ? dump_json(results).c_str() : experiment_text(results).c_str());
     log_info("report: {}/report.html", options.folder);
   }
-  if (!any && (ranks == nullptr || ranks->leads())) usage_error("--only {}: no dataset of {} begins so", fmt::join(flags.only, ", "), flags.experiment);
+  if (!any && leads(ranks)) usage_error("--only {}: no dataset of {} begins so", fmt::join(flags.only, ", "), flags.experiment);
 }
 
 }  // namespace
@@ -207,7 +207,7 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
     try {
       if (flags->plan) {
         if (flags->check) usage_error("--plan: a check is of one dataset; leave one of the two away");
-        if (leads(outcome.ranks)) print_plan(*flags);
+        if (leads(outcome.ranks.get())) print_plan(*flags);
       } else if (flags->check) {
         if (!check(*flags, outcome.ranks.get())) outcome.exit_code = kExitGateNotMet;
       } else {

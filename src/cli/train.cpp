@@ -36,7 +36,7 @@ void run(TrainCommand& flags, Communicator* ranks) {
   const Json machine =
       machine_facts(flags.common.threads, config.options.device.str(), ranks == nullptr ? 1 : ranks->size());
   const Json results = run_training(config, flags.out, machine, flags.restart, ranks);
-  if (ranks != nullptr && !ranks->leads()) return;
+  if (!leads(ranks)) return;
   if (flags.json) {
     std::fputs(dump_json(results).c_str(), stdout);
     return;

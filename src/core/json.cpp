@@ -53,6 +53,12 @@ LastRead last_read;
 
 }  // namespace
 
+std::vector<double> numbers_or_nan(const Json& array) {
+  std::vector<double> numbers;
+  for (const Json& one : array) numbers.push_back(number_or_nan(one));
+  return numbers;
+}
+
 Json parse_json(const std::string& text, const std::string& where) {
   check_depth(text, where);
   try {

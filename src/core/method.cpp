@@ -168,6 +168,10 @@ OptionSpec::OptionSpec(std::string n, double v, OptionRange r, std::string h)
 OptionSpec::OptionSpec(std::string n, const char* v, OptionRange r, std::string h)
     : name(std::move(n)), value(std::string(v)), range(std::move(r)), help(std::move(h)) {}
 
+bool MethodCall::gives(std::string_view option) const {
+  return std::ranges::any_of(options, [&](const auto& written) { return written.first == option; });
+}
+
 MethodCall parse_method_call(std::string_view text) {
   const std::string_view whole = text;
   text = trim(text);

@@ -33,7 +33,7 @@ double defined_mean_of(const CellResult& result, Number number) {
 
 }  // namespace
 
-Json components_json(const CellResult& result) {
+Json components_json(const CellResult& result, bool with_seconds) {
   Json components = Json::array();
   const auto samples = static_cast<double>(result.samples.size());
   for (const ComponentCost& component : result.components) {
@@ -41,6 +41,7 @@ Json components_json(const CellResult& result) {
     components.push_back({{"name", component.name},
                           {"won", static_cast<double>(won) / samples},
                           {"evaluations", static_cast<double>(component.evaluations) / samples}});
+    if (with_seconds) components.back()["seconds"] = component.seconds;
   }
   return components;
 }
@@ -62,8 +63,8 @@ Json ensemble_json(const CellResult& result, const Metric& metric) {
   if (result.components.empty()) return Json::object();
   const double late = mean_late_gain(result), gap = mean_restart_gap(result);
   return {{"components", components_json(result)},
-          {"late_gain", std::isnan(late) ? Json() : Json(late)},
-          {"restart_gap", std::isnan(gap) ? Json() : Json(gap)},
+          {"late_gain", number_json(late)},
+          {"restart_gap", number_json(gap)},
           {"converged", std::isnan(gap) ? Json() : Json(has_converged(result, metric))}};
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "holdfast/core/large_tensor.h"
+#include "holdfast/core/log.h"
 #include "holdfast/core/method.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/core/words.h"
@@ -77,12 +78,23 @@ std::optional<TileStore> store_in(const std::string& folder) {
 
 }  // namespace
 
+void check_calls(const Trial& trial) {
+  for (const std::string& call : trial.explainers) (void)explainers().make(call);
+  for (const std::string& call : trial.attacks) (void)attacks().make(call);
+  for (const std::string& call : trial.metrics) (void)metrics().make(call);
+  for (const std::string& call : trial.measures) (void)measures().make(call);
+}
+
+Json to_json(const Trial& trial) {
+  return {{"explainers", trial.explainers}, {"attacks", trial.attacks},        {"metrics", trial.metrics},
+          {"measures", trial.measures},     {"threat", to_json(trial.threat)}, {"select", to_string(trial.select)}};
+}
+
 std::unique_ptr<Metric> metric_for(const std::string& call, const Explainer& explainer, const Schema& schema) {
   MethodCall written = parse_method_call(call);
   std::unique_ptr<Metric> metric = metrics().make(call);
-  const bool names_k = std::ranges::any_of(written.options, [](const auto& option) { return option.first == "k"; });
   const std::optional<std::int64_t> usual = explainer.usual_top(schema);
-  if (!metric->top_count() || names_k || !usual) return metric;
+  if (!metric->top_count() || written.gives("k") || !usual) return metric;
   written.options.emplace_back("k", fmt::format("{}", *usual));
   std::string text;
   for (const auto& [name, value] : written.options) text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
@@ -177,6 +189,11 @@ CellWork expected_work(const Cell& cell, bool random_points) {
 
 bool RandomPoints::beat(double mean, Direction direction) const {
   return direction == Direction::kHigherIsMoreAlike ? value.mean < mean : value.mean > mean;
+}
+
+void warn_if_beaten(const Row& row) {
+  if (row.is_beaten())
+    log_warning("{}: {} harms more; do not read its value as robustness", row.cell.attack->name(), row.random->attack);
 }
 
 Json to_json(const RandomPoints& random) {

@@ -65,10 +65,6 @@ std::map<std::string, Json> rows_of(const Json& results, const std::string& data
   return rows;
 }
 
-double number_of(const Json& value) {
-  return value.at("value").is_null() ? std::numeric_limits<double>::quiet_NaN() : value.at("value").get<double>();
-}
-
 // How far a number of another run may be from a kept one.
 double allowed_for(const Json& value, bool same_machine) {
   if (same_machine) return kSameMachine;
@@ -78,8 +74,8 @@ double allowed_for(const Json& value, bool same_machine) {
 
 void compare_row(const std::string& where, const Json& kept, const Json& again, bool same_machine, KeptCheck& check) {
   for (const auto& [column, value] : kept.items()) {
-    const double before = number_of(value);
-    const double now = again.contains(column) ? number_of(again.at(column)) : std::numeric_limits<double>::quiet_NaN();
+    const double before = number_or_nan(value.at("value"));
+    const double now = number_or_nan(again.contains(column) ? again.at(column).at("value") : Json());
     ++check.numbers;
     const double allowed = allowed_for(value, same_machine);
     const bool agrees = std::isnan(before) ? std::isnan(now) : std::abs(now - before) <= allowed;

@@ -146,8 +146,7 @@ void check_data_unchanged(const std::string& folder) {
 }  // namespace
 
 ExperimentContext::Folders folders_of(const ReproduceOptions& options) {
-  const bool leads = options.ranks == nullptr || options.ranks->leads();
-  return {.run = leads ? options.folder : fmt::format("{}/tiles/rank-{}", options.folder, options.ranks->rank()),
+  return {.run = leads(options.ranks) ? options.folder : fmt::format("{}/tiles/rank-{}", options.folder, options.ranks->rank()),
           .models = options.models.empty() ? options.folder + "/models" : options.models,
           .cells = options.cells.empty() ? options.folder + "/cells" : options.cells};
 }
@@ -180,7 +179,7 @@ Json run_experiment(const ReproduceOptions& options) {
                 {"only", options.only},
                 {"conditions", run_conditions(0, options.device, {options.experiment})}};
   if (!options.looks.empty()) identity["seeds"] = options.looks;
-  const bool leads = options.ranks == nullptr || options.ranks->leads();
+  const bool is_leader = leads(options.ranks);
   const auto claim = claim_run_folder(options.folder, identity, options.restart, options.ranks);
   if (run_is_complete(options.folder)) {
     check_data_unchanged(options.folder);
@@ -193,7 +192,7 @@ Json run_experiment(const ReproduceOptions& options) {
                             folders_of(options), options.only, options.ranks);
   ExperimentResult result = experiment->run(context);
   wait_for_readers(options.ranks, options.folder);
-  if (!leads) return nullptr;
+  if (!is_leader) return nullptr;
   if (is_empty(options, *experiment, context, result)) return nullptr;
   leave_open(result.verdicts, options.only);
   // Written and read again, so that a run that is read later says the same.

@@ -81,12 +81,6 @@ double defined_mean(std::span<const double> values) {
   return count == 0 ? std::nan("") : sum / static_cast<double>(count);
 }
 
-std::vector<double> numbers(const Json& array) {
-  std::vector<double> values;
-  for (const Json& number : array) values.push_back(number.is_null() ? std::nan("") : number.get<double>());
-  return values;
-}
-
 Value over_seeds(std::span<const double> per_seed) {
   const std::vector<double> values = defined(per_seed);
   const double mean = defined_mean(values);

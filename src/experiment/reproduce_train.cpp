@@ -59,15 +59,14 @@ Json quality_json(const std::optional<PredictionQuality>& quality) {
 
 std::optional<PredictionQuality> read_quality(const Json& json) {
   if (json.is_null()) return std::nullopt;
-  const auto number = [](const Json& value) { return value.is_null() ? std::nan("") : value.get<double>(); };
   const auto interval = [&](const Json& part) {
-    return Interval{.mean = number(part.at("mean")),
-                    .low = number(part.at("low")),
-                    .high = number(part.at("high")),
+    return Interval{.mean = number_or_nan(part.at("mean")),
+                    .low = number_or_nan(part.at("low")),
+                    .high = number_or_nan(part.at("high")),
                     .count = part.at("count")};
   };
   return PredictionQuality{
-      .accuracy = interval(json.at("accuracy")), .auc = interval(json.at("auc")), .loss = number(json.at("loss"))};
+      .accuracy = interval(json.at("accuracy")), .auc = interval(json.at("auc")), .loss = number_or_nan(json.at("loss"))};
 }
 
 std::string snapshot_file(std::int64_t step) {

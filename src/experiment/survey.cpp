@@ -61,7 +61,7 @@ Json values_of_pair(const Schema& schema, const std::vector<double>& before, con
   for (const std::string& call : metrics_at(k)) {
     const std::unique_ptr<Metric> metric = metrics().make(call);
     const double value = metric->compare({before, schema}, {after, schema});
-    values[without_k(call)] = std::isnan(value) ? Json() : Json(value);
+    values[without_k(call)] = number_json(value);
   }
   return values;
 }

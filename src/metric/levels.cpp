@@ -152,18 +152,15 @@ std::optional<Interval> if_defined(const Interval& interval) {
   return interval;
 }
 
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
 Json number(const std::optional<double>& value) {
-  return number(value.value_or(kUndefined));
+  return number_json(value.value_or(kUndefined));
 }
 Json mean_of(const std::optional<Interval>& interval) {
-  return interval ? number(interval->mean) : Json();
+  return interval ? number_json(interval->mean) : Json();
 }
 Json ends_of(const std::optional<Interval>& interval) {
   if (!interval || std::isnan(interval->low)) return {};
-  return Json::array({number(interval->low), number(interval->high)});
+  return Json::array({number_json(interval->low), number_json(interval->high)});
 }
 
 }  // namespace
@@ -247,13 +244,13 @@ void warn_of_ties(const Assessment& assessment) {
 
 Json to_json(const Assessment& assessment) {
   Json values = Json::array();
-  for (const double value : assessment.values) values.push_back(number(value));
+  for (const double value : assessment.values) values.push_back(number_json(value));
   const std::optional<Judgement> judgement = robust_and_specific(assessment);
   return {{"name", assessment.metric},
-          {"mean", number(assessment.value.mean)},
-          {"low", number(assessment.value.low)},
-          {"high", number(assessment.value.high)},
-          {"median", number(assessment.value.median)},
+          {"mean", number_json(assessment.value.mean)},
+          {"low", number_json(assessment.value.low)},
+          {"high", number_json(assessment.value.high)},
+          {"median", number_json(assessment.value.median)},
           {"count", assessment.value.count},
           {"undefined", static_cast<std::int64_t>(assessment.values.size()) - assessment.value.count},
           {"chance", number(assessment.chance)},

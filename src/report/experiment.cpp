@@ -54,21 +54,9 @@ bool column_has(const Json& table, std::size_t column, const char* level) {
   return std::any_of(rows.begin(), rows.end(), [&](const Json& row) { return row.at("values")[column].contains(level); });
 }
 
-// Whether a column counts something. Results that were kept before columns had kinds are guessed: whole numbers alone, all of
-// them without an interval, and some above 1 or none above 0, so that no share is meant.
 bool is_count(const Json& table, std::size_t column) {
-  if (table.contains("kinds")) return table.at("kinds")[column] == "count";
-  bool above_zero = false, above_one = false;
-  for (const Json& row : table.at("rows")) {
-    const Json& value = row.at("values")[column];
-    if (!value.at("value").is_number()) continue;
-    const double plain = value.at("value").get<double>();
-    if (value.at("low").is_number() || plain < 0 || plain != std::floor(plain)) return false;
-    above_zero = above_zero || plain > 0;
-    above_one = above_one || plain > 1;
-  }
-  return (above_one || !above_zero) &&
-         std::ranges::none_of(kLevels, [&](const auto& level) { return column_has(table, column, level.first); });
+  const auto kinds = table.find("kinds");
+  return kinds != table.end() && (*kinds)[column] == "count";
 }
 
 std::string count(const Json& value) {

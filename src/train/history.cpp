@@ -10,10 +10,6 @@ std::optional<double> optional_number(const Json& json, const char* key) {
   return found == json.end() || found->is_null() ? std::nullopt : std::optional<double>(found->get<double>());
 }
 
-Json number_or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json();
-}
-
 }  // namespace
 
 Json to_json(const EpochRecord& record) {
@@ -22,7 +18,7 @@ Json to_json(const EpochRecord& record) {
   for (const auto& [name, value] : record.parts) json["parts"][name] = value;
   if (record.validation_loss) {
     json["validation"] = {
-        {"loss", *record.validation_loss}, {"accuracy", number_or_null(record.accuracy)}, {"auc", number_or_null(record.auc)}};
+        {"loss", *record.validation_loss}, {"accuracy", optional_json(record.accuracy)}, {"auc", optional_json(record.auc)}};
   }
   if (record.ranking_kept) json["ranking_kept"] = *record.ranking_kept;
   json["seconds"] = record.seconds;

@@ -70,7 +70,7 @@ void check_same_training(Communicator& ranks, const TrainConfig& config, const D
 }  // namespace
 
 Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine, bool restart, Communicator* ranks) {
-  if (ranks == nullptr || ranks->leads()) check_writable_folder(folder);
+  if (leads(ranks)) check_writable_folder(folder);
   return run_training(config, load_dataset(config.dataset, {.seed = config.dataset_seed, .fold = config.fold}), folder, machine,
                       restart, ranks);
 }
@@ -78,10 +78,10 @@ Json run_training(const TrainConfig& config, const std::string& folder, const Js
 Json run_training(const TrainConfig& config, const Dataset& dataset, const std::string& folder, const Json& machine,
                   bool restart, Communicator* ranks) {
   const auto start = std::chrono::steady_clock::now();
-  const bool leads = ranks == nullptr || ranks->leads();
+  const bool is_leader = leads(ranks);
   if (ranks != nullptr) check_same_training(*ranks, config, dataset);
   std::optional<FolderLock> lock;
-  if (leads) {
+  if (is_leader) {
     make_folders(folder);
     lock.emplace(folder);
     if (restart && file_exists(folder + "/checkpoint.safetensors")) remove_training(folder);
@@ -90,15 +90,15 @@ Json run_training(const TrainConfig& config, const Dataset& dataset, const std::
   options.folder = folder;
   std::unique_ptr<RankSum> sums;
   if (ranks != nullptr) {
-    if (leads) ranks->publish("training folder", "claimed");
+    if (is_leader) ranks->publish("training folder", "claimed");
     (void)ranks->read("training folder");
     sums = ranks->sums(options.device);
     options.ranks = sums.get();
-    options.show_progress &= leads;
+    options.show_progress &= is_leader;
   }
   const TrainResult result = train_network(dataset, options);
   const Json results = results_of(result, dataset);
-  if (!leads) return results;
+  if (!is_leader) return results;
   double training = 0;  // over all calls that the training took
   for (const EpochRecord& record : result.history) training += record.seconds;
 

@@ -51,6 +51,8 @@ def test_measures_are_the_same_as_numbers_tables_and_files(holdfast, subject, tm
     columns = read_columns(tmp_path / "samples.csv")
     np.testing.assert_array_equal(columns["curvature"], curvature["values"])
     np.testing.assert_array_equal(columns["thickness(k=2,endpoints=8,points=4): error"], thickness["parts"]["error"]["values"])
+    quotient = holdfast.json("measure", *subject, *MEASURES[:-1], "1/2", "--json")["measures"]
+    assert quotient == result["measures"]
     table = holdfast("measure", *subject, *MEASURES).stdout
     assert "20 samples of mlp:model.safetensors, saliency" in table and "label_flips" in table
 

@@ -165,7 +165,11 @@ class Pillow : public testing::Test {
     if (!python) GTEST_SKIP() << "needs Python with numpy and Pillow in .venv, or HOLDFAST_PYTHON";
     ASSERT_EQ(run_python(*python, "tests/core/pillow_reference.py", folder_.path()), 0);
   }
-  CsvTable cases(const std::string& name) const { return read_csv(folder_ / name); }
+  CsvTable cases(const std::string& name) const {
+    CsvTable table = read_csv(folder_ / name);
+    EXPECT_FALSE(table.rows.empty()) << name;
+    return table;
+  }
   std::string file(const std::string& name) const { return folder_ / name; }
 
   TempFolder folder_;

@@ -38,7 +38,7 @@ def test_an_ensemble_says_who_found_what(network, inputs, threat, moved):
     assert {part["name"] for part in found.components} >= {"random", "gaps"}
     won = sum(part["won"] for part in found.components)
     assert won == pytest.approx(np.mean([name != "" for name in found.component]))
-    assert all(part["evaluations"] >= 0 and part["seconds"] >= 0 for part in found.components)
+    assert all(part["evaluations"] > 0 and part["seconds"] > 0 for part in found.components)
     assert (found.late_gain >= 0).all()
     assert moved.components is None and moved.late_gain.isnan().all()
 
@@ -57,7 +57,7 @@ def test_outcomes_of_samples(moved):
     assert (moved.iteration[still] == 0).all() and (moved.iteration[~still] > 0).all()
     assert ((moved.first_swap > 0) | (moved.first_swap == -1)).all()
     assert (moved.first_swap[moved.value < 1] > 0).all()
-    assert (moved.evaluations > 0).all() and (moved.label_flips >= 0).all()
+    assert (moved.evaluations > 0).all() and (moved.label_flips <= 20).all()
     for trace, value in zip(moved.trace, moved.value.tolist(), strict=True):
         assert trace[-1] == value and all(a >= b for a, b in itertools.pairwise(trace))
 

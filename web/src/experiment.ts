@@ -30,21 +30,11 @@ const text = (value: number | null | undefined) => (value == null ? "–" : digi
 const withInterval = (mean: number | null, low: number | null, high: number | null) =>
   low == null || high == null ? text(mean) : `${text(mean)} [${text(low)}, ${text(high)}]`;
 
-// Whether a column counts something. Results that were kept before columns had kinds are guessed: whole numbers alone, some of them
-// above 1, so that no share is meant.
-function isCount(result: ResultTable, column: number): boolean {
-  if (result.kinds) return result.kinds[column] === "count";
-  const cells = result.rows.map((row) => row.values[column]);
-  const values = cells.filter((cell) => cell.value != null);
-  return values.every((cell) => Number.isInteger(cell.value) && cell.value! >= 0 && cell.low == null) && values.some((cell) => cell.value! > 1)
-    && LEVELS.every(([level]) => cells.every((cell) => cell[level] == null));
-}
-
 function columns(result: ResultTable): Column<Row>[] {
   const keys = result.keys.map((name, i): Column<Row> => ({ name, text: (row) => row.keys[i] }));
   const values = result.columns.flatMap((name, i): Column<Row>[] => {
     const cell = (row: Row) => row.values[i];
-    const count = isCount(result, i);
+    const count = result.kinds?.[i] === "count";
     const own: Column<Row> = { name, text: (row) => (count && cell(row).value != null ? String(cell(row).value) : withInterval(cell(row).value, cell(row).low, cell(row).high)), value: (row) => cell(row).value };
     const levels = LEVELS.filter(([level]) => result.rows.some((row) => cell(row)[level] != null))
       .map(([level, head, help]): Column<Row> => ({ name: head, help, text: (row) => text(cell(row)[level]), value: (row) => cell(row)[level], extra: level !== "published" && level !== "between" }));
@@ -73,7 +63,7 @@ function points(rows: Row[], column: number, name: string, from: number): HTMLEl
 
 // The columns worth a chart: not counts, and the paper's numbers first.
 function charted(result: ResultTable): number[] {
-  const known = result.columns.map((_, i) => i).filter((i) => !isCount(result, i) && result.rows.some((row) => row.values[i].value != null));
+  const known = result.columns.map((_, i) => i).filter((i) => result.kinds?.[i] !== "count" && result.rows.some((row) => row.values[i].value != null));
   const published = (i: number) => result.rows.some((row) => row.values[i].published != null);
   return [...known].sort((a, b) => Number(published(b)) - Number(published(a)));
 }

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "holdfast/attack/norm.h"
 #include "holdfast/core/config.h"
 #include "holdfast/core/json.h"
 #include "holdfast/core/stages.h"
@@ -19,6 +18,10 @@ class Tensor;
 }
 
 namespace holdfast::attack {
+
+enum class Norm { kL2, kLinf, kL1 };
+Norm parse_norm(const std::string& text);  // "l2", "linf", "l1"; throws kUsage
+std::string to_string(Norm norm);
 
 // Which side of a pair may be perturbed.
 enum class Sides { kBoth, kFirst, kSecond };

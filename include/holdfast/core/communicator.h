@@ -85,4 +85,9 @@ class Communicator {
   std::unique_ptr<Store> store_;
 };
 
+// Whether this process prints and writes: a single one, which has no ranks, or rank 0.
+inline bool leads(const Communicator* ranks) {
+  return ranks == nullptr || ranks->leads();
+}
+
 }  // namespace holdfast

@@ -1,8 +1,11 @@
 // JSON with keys in the order they were written, so that files made from the same values are the same bytes.
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +17,14 @@ using Json = nlohmann::ordered_json;
 Json parse_json(const std::string& text, const std::string& where);
 Json read_json(const std::string& path);
 
+// A number in JSON: null where it is not finite, and NaN where there is null.
+inline Json number_json(double number) {
+  return std::isfinite(number) ? Json(number) : Json();
+}
+inline double number_or_nan(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+std::vector<double> numbers_or_nan(const Json& array);
 // null where there is no number.
 inline Json optional_json(const std::optional<double>& number) {
   return number ? Json(*number) : Json();

@@ -79,6 +79,8 @@ struct MethodInfo {
 struct MethodCall {
   std::string name;
   std::vector<std::pair<std::string, std::string>> options;
+
+  bool gives(std::string_view option) const;  // whether it was written
 };
 
 // Parses `name` or `name(option=value,...)`. Throws kUsage naming the text and the place.

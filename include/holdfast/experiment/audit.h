@@ -52,6 +52,8 @@ struct AuditPlan {
 // How a model's outputs were read, for its facts: {"output": "logit"} unless they are logits, and what was asked for:
 // {"output_kind": "probability", "output_name": "scores"}.
 Json output_facts(const Model& model, const ModelOptions& reading = {});
+// AuditModel::facts of a model that is read and not trained: {"model": `name`, output_facts, "parameters"}.
+Json model_facts(const std::string& name, const Model& model, const ModelOptions& reading = {});
 
 // Leaves out rows with a non-finite value, and counts them.
 void exclude_non_finite(AuditData& data);
@@ -64,6 +66,22 @@ void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Tria
 // have been claimed (run_folder.h). `report.html` is not written here: it is made from the files; gates are complete_audit's.
 // Ranks other than 0 compute tiles, write nothing else, and get null.
 Json run_audit(const AuditPlan& plan, const std::string& folder);
+
+// What a row of a plan costs.
+struct RowCost {
+  Cell cell;
+  std::int64_t evaluations = 0;  // the most for one sample
+  double seconds = 0;            // of one thread or GPU, at most
+  std::int64_t tiles = 0;        // the least that a worker takes is one of them
+};
+struct PlanCost {
+  std::vector<RowCost> rows = {};
+
+  double seconds() const;
+  double seconds_on(std::int64_t workers) const;  // threads, or GPUs, that work side by side
+};
+// Runs every row on its first samples alone, and writes nothing.
+PlanCost try_plan(const AuditPlan& plan);
 
 // An audit before any work: who it is, what it must meet, and how to prepare it.
 struct AuditRequest {

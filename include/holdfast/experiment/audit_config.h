@@ -83,16 +83,19 @@ struct AuditConfig {
 // Reads every key and calls config.finish(). Names of methods are checked too, so that a misspelt one costs no training.
 AuditConfig read_audit_config(const Config& config);
 
+// Adds gates to the configuration's own. Throws kUsage for one that no row can answer; `compared`: whether another run is.
+void add_gates(AuditConfig& config, const std::vector<std::string>& gates, bool compared);
+
 // The datasets of the configuration, in its order.
 std::vector<Dataset> load_datasets(const AuditConfig& config);
-
-// What makes a run of this configuration this run (run_folder.h): the resolved configuration, the content of its data and model
-// files, and the conditions it runs under.
-Json identity_of(const AuditConfig& config, const std::vector<Dataset>& datasets, const TileOptions& tiles, at::Device device);
 
 // Trains what is to be trained (into RUN/models/NAME, where an interrupted training goes on) and loads the other models. Of
 // several ranks, rank 0 trains and the others wait for what it made.
 AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& datasets, const std::string& folder,
                         const TileOptions& tiles, at::Device device, Communicator* ranks = nullptr);
+
+// The audit that the configuration describes, in `folder`.
+AuditRequest request_of(const AuditConfig& config, const std::string& folder, const TileOptions& tiles, at::Device device,
+                        Communicator* ranks = nullptr);
 
 }  // namespace holdfast::experiment

@@ -9,8 +9,9 @@
 
 namespace holdfast::experiment {
 
-// The components of an ensemble: name, share of the samples it won, evaluations a sample; empty for other attacks.
-Json components_json(const CellResult& result);
+// The components of an ensemble: name, share of the samples it won, evaluations a sample; empty for other attacks. Seconds are
+// for files that need not have the same bytes every time.
+Json components_json(const CellResult& result, bool with_seconds = false);
 
 // How far an ensemble's values still moved in the last fifth of the work, mean over the samples that are defined; NaN where none
 // is, and for other attacks.

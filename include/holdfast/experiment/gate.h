@@ -31,6 +31,7 @@ struct Gate {
 
 // Throws kUsage: an unknown name or field, no comparison, a limit that is not a number.
 Gate parse_gate(const std::string& text);
+std::vector<Gate> parse_gates(const std::vector<std::string>& texts);
 // The same for other measures than those there are, without torch: the canonical name of a call, or nothing if it is no measure.
 using MeasureName = std::function<std::optional<std::string>(const std::string& call)>;
 Gate parse_gate(const std::string& text, const MeasureName& measure_name);

@@ -16,6 +16,7 @@
 #include "holdfast/core/stages.h"
 #include "holdfast/experiment/cell.h"
 #include "holdfast/experiment/own_advantage.h"
+#include "holdfast/experiment/subject.h"
 #include "holdfast/measure/measure.h"
 
 namespace holdfast::experiment {
@@ -30,12 +31,9 @@ struct Trial {
   Select select = Select::kWorst;
 };
 
-// A model and the samples it is studied on.
-struct Subject {
-  std::string dataset, model_name;  // in tables
-  std::shared_ptr<const Model> model;
-  Samples samples;
-};
+// Throws kUsage for a method that is not known or whose options are wrong: before any work.
+void check_calls(const Trial& trial);
+Json to_json(const Trial& trial);
 
 // Throws, before a model is needed, when the samples do not fit their trial: a threat that makes no sense for them, an input
 // outside the box, a metric that does not fit the maps. `name` begins the message.
@@ -109,6 +107,8 @@ struct Row : MapComparison {
 
   bool is_beaten() const { return random && random->beat(assessment.value.mean, cell.metric->direction()); }
 };
+// Where random points harmed more than the row's attack did.
+void warn_if_beaten(const Row& row);
 
 // The best certificate that costs little beside the row's attack: margins of few features, what an exact search has proven, and
 // smoothing where the explanation is smooth_top.
@@ -137,7 +137,7 @@ class Grid {
   CellResult run_attack(const Attack& attack, const AttackTask& task, Progress* progress, const std::string& store_folder) const;
   std::optional<RandomPoints> random_points(const Cell& cell, const CellResult& result, Progress* progress,
                                             const std::string& store_folder);
-  bool judges() const { return options_.ranks == nullptr || options_.ranks->leads(); }
+  bool judges() const { return leads(options_.ranks); }
 
   Options options_;
   std::size_t done_ = 0;

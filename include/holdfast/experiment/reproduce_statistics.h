@@ -43,7 +43,4 @@ Value share(Value value);
 // Mean of the values that are defined; NaN when there are none.
 double defined_mean(std::span<const double> values);
 
-// Numbers of a JSON array, null as NaN.
-std::vector<double> numbers(const Json& array);
-
 }  // namespace holdfast::experiment

@@ -47,6 +47,8 @@ struct Correlation {
   double value = 0, low = 0, high = 0;  // 95 %: percentile bootstrap over samples, 2000 resamples; NaN below 4 samples
   std::int64_t count = 0;               // pairs that were defined
 };
+// The value alone, of values that are all defined; NaN where one side is constant.
+double correlation(CorrelationKind kind, std::span<const double> x, std::span<const double> y);
 // Pairs with an undefined value are left out; NaN where one side is constant.
 Correlation correlate(CorrelationKind kind, std::span<const double> x, std::span<const double> y, std::uint64_t seed);
 

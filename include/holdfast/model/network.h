@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -216,5 +217,12 @@ class Network {
   std::vector<Node> nodes_;
   std::vector<int> last_reader_;  // of each node's value: after it the value is let go
 };
+
+// "tanh at node 'act'": for messages about what a network must not have.
+std::string node_in_words(const Node& node);
+bool reads_the_node_before(const Network& network, std::size_t node);
+// What keeps a network from being affine maps in front, then linear layers and activations in turn, a linear layer at the end, as
+// a phrase; nothing where it is so. `takes` says which activations may stand there. Dropout does nothing and may stand anywhere.
+std::optional<std::string> what_breaks_chain(const Network& network, const std::function<bool(const op::Activation&)>& takes);
 
 }  // namespace holdfast::model

@@ -1,25 +1,10 @@
 #include "read_chain.h"
 
-#include <fmt/core.h>
-
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
-#include "holdfast/model/activation.h"
 
 namespace holdfast::attack::exact {
 namespace {
-
-// What may stand where: preprocessing in front, then linear layers and activations in turn.
-enum class Place { kFront, kBehindLinear, kBehindActivation };
-
-bool passes(const Operation& operation, Place place) {
-  if (is_one_of<op::Dropout>(operation)) return true;
-  if (is_one_of<op::Linear>(operation)) return place != Place::kBehindLinear;
-  if (is_one_of<op::Affine, op::Flatten>(operation)) return place == Place::kFront;
-  const auto* activation = std::get_if<op::Activation>(&operation);
-  return activation != nullptr && place == Place::kBehindLinear &&
-         (activation->kind == op::Activation::Kind::kRelu || activation->kind == op::Activation::Kind::kLeakyRelu);
-}
 
 Eigen::VectorXd vector_of(const at::Tensor& tensor) {
   const at::Tensor plain = tensor.detach().to(at::kCPU, at::kDouble).flatten().contiguous();
@@ -41,20 +26,9 @@ Eigen::VectorXd spread(const at::Tensor& tensor, Eigen::Index count) {
 }  // namespace
 
 std::optional<std::string> what_prevents(const Network& network) {
-  Place place = Place::kFront;
-  const std::vector<Node>& nodes = network.nodes();
-  for (std::size_t i = 1; i < nodes.size(); ++i) {
-    const Operation& operation = nodes[i].operation;
-    const auto* activation = std::get_if<op::Activation>(&operation);
-    const bool follows = nodes[i].inputs == std::vector<int>{static_cast<int>(i) - 1};
-    if (!follows || !passes(operation, place))
-      return fmt::format("{} at node '{}'", activation != nullptr ? model::to_string(*activation) : operation_name(operation),
-                         nodes[i].name);
-    if (is_one_of<op::Linear>(operation)) place = Place::kBehindLinear;
-    if (activation != nullptr) place = Place::kBehindActivation;
-  }
-  if (place != Place::kBehindLinear) return fmt::format("{} at the end", operation_name(nodes.back().operation));
-  return std::nullopt;
+  return what_breaks_chain(network, [](const op::Activation& activation) {
+    return activation.kind == op::Activation::Kind::kRelu || activation.kind == op::Activation::Kind::kLeakyRelu;
+  });
 }
 
 Chain read_chain(const Network& network) {

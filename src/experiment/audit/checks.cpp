@@ -32,6 +32,12 @@ Gate parse_gate(const std::string& text) {
   });
 }
 
+std::vector<Gate> parse_gates(const std::vector<std::string>& texts) {
+  std::vector<Gate> gates;
+  for (const std::string& text : texts) gates.push_back(parse_gate(text));
+  return gates;
+}
+
 namespace {
 
 // Whether rows of this call may have the metric: it is the same, or its k is left to the explainer, which says it with the
@@ -39,8 +45,7 @@ namespace {
 bool may_answer(const std::string& call, const Gate& gate) {
   if (metrics().make(call)->name() == gate.metric) return true;
   const MethodCall written = parse_method_call(call);
-  const bool names_k = std::ranges::any_of(written.options, [](const auto& option) { return option.first == "k"; });
-  return !names_k && written.name == parse_method_call(gate.metric).name;
+  return !written.gives("k") && written.name == parse_method_call(gate.metric).name;
 }
 
 }  // namespace

@@ -162,10 +162,21 @@ AuditModel load_audit_model(const AuditConfig::ModelEntry& entry, const at::Tens
   AuditModel model{.name = entry.name,
                    .data = entry.dataset,
                    .model = with_logits(load_model(entry.file, device, entry.reading), entry.reading.output_kind, inputs)};
-  model.facts = {{"model", entry.file}};
-  model.facts.update(output_facts(*model.model, entry.reading));
-  if (const auto parameters = model.model->parameter_count()) model.facts["parameters"] = *parameters;
+  model.facts = model_facts(entry.file, *model.model, entry.reading);
   return model;
+}
+
+// What makes a run of this configuration this run (run_folder.h): the resolved configuration, the content of its data and model
+// files, and the conditions it runs under.
+Json identity_of(const AuditConfig& config, const std::vector<Dataset>& datasets, const TileOptions& tiles, at::Device device) {
+  std::vector<std::string> files;
+  for (const AuditConfig::ModelEntry& model : config.models) files.push_back(model_file(model.file));
+  Json json{{"config", config.resolved}};
+  json["config"].erase("gates");  // they change no result: other gates may be held against a finished run
+  json["data"] = Json::object();
+  for (std::size_t i = 0; i < datasets.size(); ++i) json["data"][config.datasets[i].label] = datasets[i].digest;
+  json.update(run_conditions(tiles.size, device, files));
+  return json;
 }
 
 }  // namespace
@@ -189,13 +200,17 @@ AuditConfig read_audit_config(const Config& config) {
   if (result.datasets.empty()) usage_error("{}: there is no [[dataset]]", root.where("dataset"));
   for (const ConfigTable& table : root.tables("model")) result.models.push_back(read_model(table, result, config.folder()));
   if (result.models.empty()) usage_error("{}: there is no [[model]]", root.where("model"));
-  for (const std::string& gate : root.texts("gates", std::vector<std::string>{})) result.gates.push_back(parse_gate(gate));
-  std::vector<Trial> trials;
-  for (const AuditConfig::DatasetEntry& entry : result.datasets) trials.push_back(entry.trial);
-  check_gates_answered(result.gates, trials, /*compared=*/true);  // the command line knows
+  add_gates(result, root.texts("gates", std::vector<std::string>{}), /*compared=*/true);  // the command line knows
   config.finish();
   result.resolved = config.resolved();
   return result;
+}
+
+void add_gates(AuditConfig& config, const std::vector<std::string>& gates, bool compared) {
+  for (Gate& gate : parse_gates(gates)) config.gates.push_back(std::move(gate));
+  std::vector<Trial> trials;
+  for (const AuditConfig::DatasetEntry& entry : config.datasets) trials.push_back(entry.trial);
+  check_gates_answered(config.gates, trials, compared);
 }
 
 std::vector<Dataset> load_datasets(const AuditConfig& config) {
@@ -205,15 +220,14 @@ std::vector<Dataset> load_datasets(const AuditConfig& config) {
   return datasets;
 }
 
-Json identity_of(const AuditConfig& config, const std::vector<Dataset>& datasets, const TileOptions& tiles, at::Device device) {
-  std::vector<std::string> files;
-  for (const AuditConfig::ModelEntry& model : config.models) files.push_back(model_file(model.file));
-  Json json{{"config", config.resolved}};
-  json["config"].erase("gates");  // they change no result: other gates may be held against a finished run
-  json["data"] = Json::object();
-  for (std::size_t i = 0; i < datasets.size(); ++i) json["data"][config.datasets[i].label] = datasets[i].digest;
-  json.update(run_conditions(tiles.size, device, files));
-  return json;
+AuditRequest request_of(const AuditConfig& config, const std::string& folder, const TileOptions& tiles, at::Device device,
+                        Communicator* ranks) {
+  check_writable_folder(folder);
+  const auto datasets = std::make_shared<const std::vector<Dataset>>(load_datasets(config));
+  return {.identity = identity_of(config, *datasets, tiles, device),
+          .gates = config.gates,
+          .prepare = [=] { return prepare_audit(config, *datasets, folder, tiles, device, ranks); },
+          .ranks = ranks};
 }
 
 AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& datasets, const std::string& folder,
@@ -227,7 +241,7 @@ AuditPlan prepare_audit(const AuditConfig& config, const std::vector<Dataset>& d
     const auto start = std::chrono::steady_clock::now();
     if (!entry.file.empty()) {
       plan.models.push_back(load_audit_model(entry, plan.data[entry.dataset].samples.inputs, device));
-    } else if (ranks != nullptr && !ranks->leads()) {
+    } else if (!leads(ranks)) {
       plan.models.push_back(trained_elsewhere(entry, *ranks, device));
     } else {
       plan.models.push_back(train_model(entry, datasets[entry.dataset], folder, tiles, device, ranks));

@@ -16,16 +16,9 @@ Json stored(const Measurement& measured) {
   return {{"values", measured.values}, {"parts", parts}};
 }
 
-// Undefined values are null in JSON.
-std::vector<double> numbers(const Json& values) {
-  std::vector<double> result;
-  for (const Json& value : values) result.push_back(value.is_null() ? std::nan("") : value.get<double>());
-  return result;
-}
-
 Measurement measurement_from(const Json& json) {
-  Measurement measured{.values = numbers(json.at("values"))};
-  for (const Json& part : json.at("parts")) measured.parts.emplace_back(part.at("name"), numbers(part.at("values")));
+  Measurement measured{.values = numbers_or_nan(json.at("values"))};
+  for (const Json& part : json.at("parts")) measured.parts.emplace_back(part.at("name"), numbers_or_nan(part.at("values")));
   return measured;
 }
 
@@ -58,14 +51,14 @@ MeasureRow run_measure(const MeasureCell& cell, const TileOptions& tiles, const 
                        Communicator* ranks) {
   const std::string path = folder + "/measurement.json";
   if (is_stored(path, ranks)) {
-    if (ranks != nullptr && !ranks->leads()) return {cell, {}};
+    if (!leads(ranks)) return {cell, {}};
     if (progress != nullptr) progress->advance(cell.subject.samples.count());
     return {cell, measurement_from(read_sealed(path))};
   }
   const Measurement measured = ranks == nullptr
                                    ? measure_all(*cell.measure, cell.task(), tiles, progress)
                                    : measure_together(*ranks, folder, *cell.measure, cell.task(), tiles, progress);
-  if (ranks != nullptr && !ranks->leads()) return {cell, {}};
+  if (!leads(ranks)) return {cell, {}};
   make_folders(folder);
   write_json(path, sealed(stored(measured)));
   return {cell, measured};

@@ -106,6 +106,13 @@ Json output_facts(const Model& model, const ModelOptions& reading) {
   return facts;
 }
 
+Json model_facts(const std::string& name, const Model& model, const ModelOptions& reading) {
+  Json facts{{"model", name}};
+  facts.update(output_facts(model, reading));
+  if (const auto parameters = model.parameter_count()) facts["parameters"] = *parameters;
+  return facts;
+}
+
 Json model_json(const AuditModel& model, const AuditData& data, const at::Tensor& logits) {
   Json json{{"name", model.name}, {"dataset", data.name}};
   json.update(model.facts);

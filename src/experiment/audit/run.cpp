@@ -201,7 +201,7 @@ Json manifest_json(const AuditPlan& plan, const Audit& audit, const std::string&
 }  // namespace
 
 Json run_audit(const AuditPlan& plan, const std::string& folder) {
-  if (plan.ranks != nullptr && !plan.ranks->leads()) {
+  if (!leads(plan.ranks)) {
     help_with_audit(plan, folder);
     return {};
   }
@@ -231,7 +231,7 @@ Json complete_audit(const AuditRequest& request, const std::string& folder) {
     plan.ranks = request.ranks;
     run_audit(plan, folder);
   }
-  if (request.ranks != nullptr && !request.ranks->leads()) return {};
+  if (!leads(request.ranks)) return {};
   Json results = read_json(folder + "/results.json");
   const Json drops = request.compare.empty() ? Json::array() : drops_against(request.compare, folder);
   results["gates"] = check_gates(request.gates, results.at("rows"), results.value("measures", Json::array()), drops);

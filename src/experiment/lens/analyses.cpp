@@ -312,19 +312,18 @@ void analyse_ablation(PaperRun& run) {
   if (table.rows.empty()) return;
   const MeasuredRow& shipped = *table.like(table.rows.front(), {{"method", "steady_map"}});
   Json dots = Json::array();
-  const auto number = [](double value) { return std::isnan(value) ? Json() : Json(value); };
   for (const MeasuredRow& row : table.rows) {
     for (const auto& [explainer, first] : {std::pair<const char*, std::size_t>{"saliency", 2}, {"integrated gradients", 4}}) {
       const Value &top = row.values[first], &near = row.values[first + 1];
       dots.push_back({{"training", row.method()},
                       {"what differs", row.words.at("differs")},
                       {"explainer", explainer},
-                      {"1-LENS-prec", number(near.value)},
-                      {"low", number(near.low.value_or(near.value))},
-                      {"high", number(near.high.value_or(near.value))},
-                      {"top-k", number(top.value)},
-                      {"between", number(top.between.value_or(kUndefined))},
-                      {"accuracy", number(row.values[0].value)}});
+                      {"1-LENS-prec", number_json(near.value)},
+                      {"low", number_json(near.low.value_or(near.value))},
+                      {"high", number_json(near.high.value_or(near.value))},
+                      {"top-k", number_json(top.value)},
+                      {"between", number_json(top.between.value_or(kUndefined))},
+                      {"accuracy", number_json(row.values[0].value)}});
     }
     if (&row == &shipped) continue;
     std::vector<Value> values;

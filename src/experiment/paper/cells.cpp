@@ -160,7 +160,7 @@ void to_json(Json& json, const BetweenCell& cell) {
   json = cell.between;
 }
 void from_json(const Json& json, BetweenCell& cell) {
-  cell.between = numbers(json);
+  cell.between = numbers_or_nan(json);
 }
 
 BetweenCell levels_of(const StudiedNetwork& subject, const std::vector<std::string>& calls, std::uint64_t seed) {
@@ -272,10 +272,6 @@ MeasuredCell repeated(const MeasuredCell& few, std::size_t samples) {
   return cell;
 }
 
-double number_or_nan(const Json& json) {
-  return json.is_null() ? kUndefined : json.get<double>();
-}
-
 }  // namespace
 
 Threat PaperAttack::threat() const {
@@ -313,8 +309,8 @@ void to_json(Json& json, const AttackedCell& cell) {
 void from_json(const Json& json, AttackedCell& cell) {
   for (const Json& one : json.at("metrics")) {
     cell.metrics.push_back({.metric = one.at("name"),
-                            .values = numbers(one.at("values")),
-                            .chance = numbers(one.at("chance")),
+                            .values = numbers_or_nan(one.at("values")),
+                            .chance = numbers_or_nan(one.at("chance")),
                             .between = number_or_nan(one.at("between")),
                             .distinct_top_sets = one.at("distinct_top_sets"),
                             .tied = number_or_nan(one.value("tied", Json())),
@@ -322,8 +318,8 @@ void from_json(const Json& json, AttackedCell& cell) {
                             .own_advantage = number_or_nan(one.value("own_advantage", Json()))});
   }
   cell.first_swap = json.at("first_swap").get<std::vector<std::int64_t>>();
-  cell.sensitivity = numbers(json.at("sensitivity"));
-  cell.random = numbers(json.value("random", Json::array()));
+  cell.sensitivity = numbers_or_nan(json.at("sensitivity"));
+  cell.random = numbers_or_nan(json.value("random", Json::array()));
   cell.flipped = json.at("flipped");
   cell.auc = number_or_nan(json.at("auc"));
   cell.attacked_auc = number_or_nan(json.at("attacked_auc"));
@@ -337,8 +333,8 @@ void to_json(Json& json, const MeasuredCell& cell) {
 }
 
 void from_json(const Json& json, MeasuredCell& cell) {
-  cell.values = numbers(json.at("values"));
-  for (const auto& [name, values] : json.at("parts").items()) cell.parts[name] = numbers(values);
+  cell.values = numbers_or_nan(json.at("values"));
+  for (const auto& [name, values] : json.at("parts").items()) cell.parts[name] = numbers_or_nan(values);
 }
 
 SampleRows first_rows(const Dataset& dataset, const std::string& part, std::int64_t count) {

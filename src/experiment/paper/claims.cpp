@@ -19,10 +19,9 @@ Json point_number(const std::string& text) {
 
 // A number with its interval under "value", "low" and "high".
 void add_value(Json& point, const Value& value) {
-  const auto number = [](double v) { return std::isnan(v) ? Json() : Json(v); };
-  point["value"] = number(value.value);
-  point["low"] = number(value.low.value_or(value.value));
-  point["high"] = number(value.high.value_or(value.value));
+  point["value"] = number_json(value.value);
+  point["low"] = number_json(value.low.value_or(value.value));
+  point["high"] = number_json(value.high.value_or(value.value));
 }
 
 }  // namespace

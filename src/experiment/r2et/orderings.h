@@ -52,7 +52,10 @@ Value agreement(const Ordering& ordering, bool (*counts)(const Method&), std::ui
 // The same of two orderings of the same methods, those of the paper; the same networks are drawn for both.
 Value agreement(const Ordering& first, const Ordering& second, std::uint64_t seed);
 
-// The paper's method with the highest mean; "-" when there is none.
+// Position of the paper's method with the highest mean, of those whose networks count and that `counts` takes; methods.size()
+// where there is none.
+std::size_t highest(const Ordering& ordering, const std::function<bool(std::size_t)>& counts);
+// The name of the highest of all; "-" when there is none.
 std::string best(const Ordering& ordering);
 
 // The highest mean of an R2ET variant, with softplus or with ReLU, minus the highest of all other methods of the paper, paired by
@@ -63,31 +66,5 @@ struct Lead {
   Value value = {};
 };
 Lead lead(const Ordering& ordering, bool softplus, bool accurate, std::uint64_t seed);
-
-// Orderings that one sentence is about: "under er".
-struct Comparison {
-  std::string under;
-  std::vector<Ordering> orderings;
-};
-// R2 (R10): a variant of R2ET is the best of the paper's methods on most datasets. The claim is about the paper's encoding, as
-// printed and as coded; it holds in part alone where another encoding, or the accurate methods alone, refute it.
-Finding judge_best(const std::vector<Comparison>& groups, std::uint64_t seed);
-// R4: the Hessian-only methods gain no more than `gain` over Vanilla.
-Finding judge_hessian_only(const Comparison& group, double gain, std::uint64_t seed);
-
-// Claims of table 1 that its orderings decide: P@k under er and under mse, datasets in the same order.
-// R1: er moves rankings more than mse, and more than half of the models keep `limit` under mse. The paper's 69 models: its
-// methods on its datasets, R2ET with ReLU.
-Finding judge_mse(const std::vector<Ordering>& er, const std::vector<Ordering>& mse, double limit, std::uint64_t seed);
-// R3: few features are those of tables, many those of images and graphs.
-Finding judge_hessian_term(const std::vector<Ordering>& er);
-// R7's first half, read twice: AT's P@k is below Vanilla's on some datasets (two: one of seven may be chance), and it differs
-// from seed to seed more than R2ET\H's.
-Finding judge_unstable(const std::vector<Ordering>& er, std::uint64_t seed);
-// R13: the share of pairs of samples in which the map that moved less in l2 lost more of its top features, by dataset: it holds
-// above the second limit, and in part above the first.
-Finding judge_l2(const std::vector<Case>& datasets, double some, double much);
-// R5: are the methods that may be the best (P@k not surely below the highest) among the thickest, within `alike`?
-Finding judge_thickest(const std::vector<Ordering>& robust, const std::vector<Ordering>& thick, double alike, std::uint64_t seed);
 
 }  // namespace holdfast::experiment::paper::r2et

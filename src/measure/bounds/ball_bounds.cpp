@@ -166,10 +166,8 @@ std::optional<std::string> SmoothChain::what_prevents(const Model& model) {
   for (std::size_t i = 1; i < nodes.size(); ++i) {
     const Operation& operation = nodes[i].operation;
     const auto* activation = std::get_if<op::Activation>(&operation);
-    const bool follows = nodes[i].inputs == std::vector<int>{static_cast<int>(i) - 1};
-    if (follows && (is_affine(operation) || (activation != nullptr && has_smooth_ranges(*activation)))) continue;
-    return fmt::format("{} at node '{}'", activation != nullptr ? to_string(*activation) : operation_name(operation),
-                       nodes[i].name);
+    const bool fits = is_affine(operation) || (activation != nullptr && has_smooth_ranges(*activation));
+    if (!fits || !reads_the_node_before(*model.network(), i)) return node_in_words(nodes[i]);
   }
   return std::nullopt;
 }

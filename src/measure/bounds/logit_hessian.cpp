@@ -49,10 +49,7 @@ at::Tensor curvature_in_logits(const at::Tensor& logits, const at::Tensor& targe
 
 std::optional<std::string> what_bends(const Network& network) {
   for (const Node& node : network.nodes()) {
-    if (!bends(node.operation)) continue;
-    const auto* activation = std::get_if<op::Activation>(&node.operation);
-    return fmt::format("{} at node '{}'", activation != nullptr ? to_string(*activation) : operation_name(node.operation),
-                       node.name);
+    if (bends(node.operation)) return node_in_words(node);
   }
   return std::nullopt;
 }

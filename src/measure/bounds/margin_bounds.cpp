@@ -55,14 +55,6 @@ Range times(const Range& x, const Range& factor) {
   return {at::minimum(x.low * factor.low, x.low * factor.high), at::maximum(x.high * factor.low, x.high * factor.high)};
 }
 
-// A chain reads nothing but linear layers, activations, and what is nothing or an affine map in front of them.
-bool passes(const Node& node, bool in_front) {
-  if (std::holds_alternative<op::Linear>(node.operation) || std::holds_alternative<op::Dropout>(node.operation)) return true;
-  if (const auto* activation = std::get_if<op::Activation>(&node.operation))
-    return !in_front && has_rising_derivative(*activation);
-  return in_front && (std::holds_alternative<op::Affine>(node.operation) || std::holds_alternative<op::Flatten>(node.operation));
-}
-
 // Gives weight and bias as [M, out, in] and [M, 1, out]; M is 1 for a single network.
 at::Tensor stacked(const at::Tensor& weight) {
   return weight.dim() == 3 ? weight : weight.unsqueeze(0);
@@ -71,24 +63,11 @@ at::Tensor stacked(const at::Tensor& weight) {
 }  // namespace
 
 std::optional<std::string> MarginChain::what_prevents(const Network& network) {
-  const std::vector<Node>& nodes = network.nodes();
-  bool in_front = true, activated = true;
-  for (std::size_t i = 1; i < nodes.size(); ++i) {
-    const Operation& operation = nodes[i].operation;
-    const bool linear = std::holds_alternative<op::Linear>(operation), bend = std::holds_alternative<op::Activation>(operation);
-    const bool follows = nodes[i].inputs == std::vector<int>{static_cast<int>(i) - 1};
-    // Linear layers and activations take turns.
-    if (!follows || !passes(nodes[i], in_front) || (linear && !activated) || (bend && activated)) {
-      const auto* activation = std::get_if<op::Activation>(&operation);
-      return fmt::format("{} at node '{}'", activation != nullptr ? to_string(*activation) : operation_name(operation),
-                         nodes[i].name);
-    }
-    if (linear) in_front = activated = false;
-    if (bend) activated = true;
+  if (const auto what = what_breaks_chain(network, has_rising_derivative)) return what;
+  std::int64_t classes = 0;
+  for (const Node& node : network.nodes()) {
+    if (const auto* linear = std::get_if<op::Linear>(&node.operation)) classes = linear->weight.size(-2);
   }
-  const auto* last = std::get_if<op::Linear>(&nodes.back().operation);
-  if (last == nullptr) return fmt::format("{} at the end", operation_name(nodes.back().operation));
-  const std::int64_t classes = last->weight.size(-2);
   return classes == 2 ? std::nullopt : std::optional(fmt::format("{} classes in place of two", classes));
 }
 

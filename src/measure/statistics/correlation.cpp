@@ -33,7 +33,9 @@ double pearson(std::span<const double> x, std::span<const double> y) {
   return constant ? kNaN : std::clamp(xy / std::sqrt(xx * yy), -1.0, 1.0);
 }
 
-double value_of(CorrelationKind kind, std::span<const double> x, std::span<const double> y) {
+}  // namespace
+
+double correlation(CorrelationKind kind, std::span<const double> x, std::span<const double> y) {
   if (x.size() < 2) return kNaN;
   if (kind == CorrelationKind::kPearson) return pearson(x, y);
   const std::vector<double> x_ranks = mid_ranks(x), y_ranks = mid_ranks(y);
@@ -42,8 +44,6 @@ double value_of(CorrelationKind kind, std::span<const double> x, std::span<const
   const Schema schema = Schema::of(Layout::vector(static_cast<std::int64_t>(x.size())));
   return kendall->compare({x_ranks, schema}, {y_ranks, schema});
 }
-
-}  // namespace
 
 Correlation correlate(CorrelationKind kind, std::span<const double> x, std::span<const double> y, std::uint64_t seed) {
   HOLDFAST_CHECK(x.size() == y.size());
@@ -54,7 +54,7 @@ Correlation correlate(CorrelationKind kind, std::span<const double> x, std::span
     own_y.push_back(y[i]);
   }
   const std::size_t count = own_x.size();
-  Correlation result{value_of(kind, own_x, own_y), kNaN, kNaN, static_cast<std::int64_t>(count)};
+  Correlation result{correlation(kind, own_x, own_y), kNaN, kNaN, static_cast<std::int64_t>(count)};
   if (std::isnan(result.value) || count < kFewest) return result;
 
   RandomStream stream(seed, "correlation");
@@ -64,7 +64,7 @@ Correlation correlate(CorrelationKind kind, std::span<const double> x, std::span
       const std::size_t from = stream.below(count);
       drawn_x[j] = own_x[from], drawn_y[j] = own_y[from];
     }
-    const double value = value_of(kind, drawn_x, drawn_y);
+    const double value = correlation(kind, drawn_x, drawn_y);
     if (!std::isnan(value)) values.push_back(value);  // a resample of equal values has none
   }
   std::sort(values.begin(), values.end());

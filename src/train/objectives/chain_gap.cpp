@@ -39,7 +39,7 @@ bool alternates(const Network& network) {
   const std::vector<Node>& nodes = network.nodes();
   if (nodes.size() % 2 != 0) return false;
   for (std::size_t i = 1; i < nodes.size(); ++i) {
-    if (nodes[i].inputs != std::vector<int>{static_cast<int>(i) - 1}) return false;
+    if (!reads_the_node_before(network, i)) return false;
     const auto* linear = std::get_if<op::Linear>(&nodes[i].operation);
     const auto* activation = std::get_if<op::Activation>(&nodes[i].operation);
     const bool right =

@@ -38,21 +38,15 @@ const MethodInfo kInfo{
 
 constexpr double kTurn = 3;  // slope of a gauge, of the largest weight
 
-class Convex final : public Objective {
+class Convex final : public MarginObjective {
  public:
   explicit Convex(const Options& options)
-      : Objective(options.canonical()),
+      : MarginObjective(options.canonical()),
         gates_(options.integer("gates")),
         ridge_(options.real("ridge")),
         gauge_(options.word("gauge")) {
     if (gates_ > 0 && gauge_ != "none") usage_error("{}: gates and a gauge are both given", name());
   }
-
-  std::vector<Term> terms(double) const override { return {{.name = "ce"}}; }
-  std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const override {
-    return {cross_entropies(trainee.training_logits(batch.inputs, batch.seed), batch.labels)};
-  }
-  bool fits() const override { return true; }
 
   void check(const Network& network, const Schema& schema) const override {
     check_margin_fits(name(), network, schema, gates_);

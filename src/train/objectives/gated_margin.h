@@ -37,6 +37,18 @@ struct FittedMargin {
 };
 FittedMargin fit_gated_margin(const Dataset& dataset, std::int64_t gates, double ridge);
 
+// Base of the objectives that fit a margin to the whole table at once. A step of training, which is never made, would cost the
+// cross-entropy.
+class MarginObjective : public Objective {
+ public:
+  using Objective::Objective;
+  std::vector<Term> terms(double) const override { return {{.name = "ce"}}; }
+  std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const override {
+    return {cross_entropies(trainee.training_logits(batch.inputs, batch.seed), batch.labels)};
+  }
+  bool fits() const override { return true; }
+};
+
 // Throws kUsage, naming the objective, unless a margin with so many gates can be written into the network.
 void check_margin_fits(const std::string& objective, const Network& network, const Schema& schema, std::int64_t gates);
 

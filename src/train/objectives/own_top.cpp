@@ -135,10 +135,10 @@ at::Tensor drawn_rows(std::int64_t count, std::int64_t of, RandomStream& stream)
   return at::tensor(rows, at::kLong);
 }
 
-class OwnTop final : public Objective {
+class OwnTop final : public MarginObjective {
  public:
   explicit OwnTop(const Options& options)
-      : Objective(options.canonical()),
+      : MarginObjective(options.canonical()),
         margin_(options.real("margin")),
         between_(options.real("between")),
         own_(options.real("own")),
@@ -146,12 +146,6 @@ class OwnTop final : public Objective {
         ridge_(options.real("ridge")),
         gates_(options.integer("gates")),
         steps_(options.integer("steps")) {}
-
-  std::vector<Term> terms(double) const override { return {{.name = "ce"}}; }
-  std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const override {
-    return {cross_entropies(trainee.training_logits(batch.inputs, batch.seed), batch.labels)};
-  }
-  bool fits() const override { return true; }
 
   void check(const Network& network, const Schema& schema) const override {
     check_margin_fits(name(), network, schema, gates_);
