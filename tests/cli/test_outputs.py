@@ -96,9 +96,26 @@ def test_mistakes(holdfast, subject, tmp_path):
     save(tmp_path / "matrix.pt", 3, lambda z: z.unsqueeze(1))
     rest = [*subject[2:], "--out", "o.npy"]
     holdfast.fails("explain", "--model", "pair.pt", *rest, "--output-name", "c", saying="no output 'c'; it has a, b")
+    holdfast.fails("explain", "--model", "pair.pt", *rest, saying="gives a, b; say which holds its logits: --output-name a")
     holdfast.fails("explain", "--model", "narrow.pt", *rest, saying="lies in [0, 1] for each of 20 samples")
     holdfast.fails("explain", "--model", "matrix.pt", *rest, saying="or one number for each sample")
     holdfast.fails(
         "explain", *subject, "--out", "o.npy", "--output-kind", "logit", saying="an architecture gives logits, not a logit"
     )
     holdfast.fails("explain", *subject, "--out", "o.npy", "--output-kind", "logitz", saying="logitz")
+
+
+@pytest.mark.parametrize("case", ["tuple", "dictionary", "named"])
+def test_layers_are_seen_where_the_logits_are_one_of_several_outputs(holdfast, subject, tmp_path, case):
+    outputs, after, flags = CASES[case]
+    linear = save(tmp_path / "model.pt", outputs, after)
+    flags = [*flags, "--explainer", "lrp(rule=epsilon)"]  # needs the layers
+    holdfast("explain", "--model", "model.pt", *subject[2:], *flags, "--out", "maps.npy")
+    assert np.load(tmp_path / "maps.npy").shape == np.load(tmp_path / "inputs.npy").shape
+    assert linear.out_features == outputs
+
+
+def test_describe_takes_one_number_for_a_logit(holdfast, subject, tmp_path):
+    save(tmp_path / "model.pt", 1, torch.sigmoid)
+    said = holdfast("describe", "model.pt").stdout
+    assert "one logit, positive for class 1" in said and "1 classes" not in said
