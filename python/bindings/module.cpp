@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "../../src/cli/catalogue.h"
+#include "apart.h"
 #include "call_train.h"
 #include "calls.h"
 #include "errors.h"
@@ -56,29 +57,41 @@ ModelOptions reading_of(const std::string& output_kind, const std::string& outpu
   return {.output_kind = parse_output_kind(output_kind), .output_name = output_name};
 }
 
-// A model of a file for inputs that are packed: the model, the samples, their schema as JSON and the names of the inputs in the
-// file's order; nothing where the file takes one array as it is.
-using Packed = std::tuple<std::shared_ptr<Model>, at::Tensor, std::string, std::vector<std::string>>;
-std::optional<Packed> load_packed(const std::string& text, at::Device device, const std::string& output_kind,
-                                  const std::string& output_name, const std::string& embedding,
-                                  const std::vector<std::tuple<std::string, at::Tensor, bool>>& inputs, const std::string& schema,
-                                  const std::vector<std::int64_t>& special_tokens) {
+// A file that was read for inputs of these kinds, which are packed for its model.
+struct PackedFile {
+  std::shared_ptr<Model> model;
+  InputPacking packing;
+  GivenInputs given;
+  std::string schema;              // JSON, of the packed samples
+  std::vector<std::string> names;  // of the inputs, in the file's order
+
+  at::Tensor pack(const std::vector<at::Tensor>& values) const {
+    std::vector<at::Tensor> plain;
+    for (const at::Tensor& value : values) plain.push_back(value.detach());
+    return packing.pack(packing.in_order(given, plain));
+  }
+};
+
+// Each input: its name, its elements, a sample's shape and whether it is fixed. Null where the file takes one array as it is.
+using InputKind = std::tuple<std::string, at::ScalarType, std::vector<std::int64_t>, bool>;
+std::shared_ptr<PackedFile> load_packed(const std::string& text, at::Device device, const std::string& output_kind,
+                                        const std::string& output_name, const std::string& embedding,
+                                        const std::vector<InputKind>& inputs, const std::string& schema,
+                                        const std::vector<std::int64_t>& special_tokens) {
   GivenInputs given{.special_tokens = special_tokens};
   Json known = schema.empty() ? Json::object() : parse_json(schema, "schema");
   if (known.contains("layout")) given.layout = schema_from_json({{"layout", known.at("layout")}}, "schema").layout;
-  std::vector<at::Tensor> values;
-  for (const auto& [name, value, fixed] : inputs) {
-    given.inputs.push_back({.name = name, .type = value.scalar_type(), .shape = value.sizes().slice(1).vec(), .fixed = fixed});
-    values.push_back(value.detach());
-  }
+  for (const auto& [name, type, shape, fixed] : inputs)
+    given.inputs.push_back({.name = name, .type = type, .shape = shape, .fixed = fixed});
   ModelOptions reading = reading_of(output_kind, output_name);
   reading.embedding = embedding;
   PackedModel loaded = load_packed_model(text, device, reading, given);
-  if (!loaded.packing) return std::nullopt;
+  if (!loaded.packing) return nullptr;
   known["layout"] = to_json(Schema::of(loaded.packing->layout())).at("layout");
   std::vector<std::string> names;
   for (const GivenInput& input : loaded.packing->inputs()) names.push_back(input.name);
-  return Packed{std::move(loaded.model), loaded.packing->pack(loaded.packing->in_order(given, values)), dump_json(known), names};
+  return std::make_shared<PackedFile>(
+      PackedFile{std::move(loaded.model), std::move(*loaded.packing), std::move(given), dump_json(known), std::move(names)});
 }
 
 void bind_model(py::module_& module) {
@@ -87,6 +100,7 @@ void bind_model(py::module_& module) {
       .def_property_readonly("device", &Model::device)
       .def_property_readonly("dtype", &Model::dtype)
       .def_property_readonly("output_kind", [](const Model& model) { return output_kind_name(model.output_kind()); })
+      .def_property_readonly("known_apart", [](const Model& model) { return model.capabilities().known_apart; })
       .def_property_readonly("layers", [](const Model& model) { return model.network() != nullptr; })
       .def("describe", &Model::describe)
       .def("parameters", &parameters_of)
@@ -104,7 +118,13 @@ void bind_model(py::module_& module) {
         return std::shared_ptr<Model>(load_model(text, device, reading_of(output_kind, output_name)));
       },
       py::arg("text"), py::arg("device"), py::arg("output_kind") = "auto", py::arg("output_name") = "", Unlocked());
+  py::class_<PackedFile, std::shared_ptr<PackedFile>>(module, "PackedFile")
+      .def_readonly("model", &PackedFile::model)
+      .def_readonly("schema", &PackedFile::schema)
+      .def_readonly("names", &PackedFile::names)
+      .def("pack", &PackedFile::pack, py::arg("values"), Unlocked());
   module.def("load_packed_model", &load_packed, Unlocked());
+  module.def("known_apart", &known_apart);
   module.def("chosen_output", &chosen_output);
   module.def(
       "python_model",

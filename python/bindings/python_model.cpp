@@ -179,7 +179,7 @@ at::Tensor PythonModel::first_call(const at::Tensor& sample, const at::Tensor& i
     if (at::isIntegralType(inputs.scalar_type(), /*includeBool=*/false))
       input_error(
           "{} refused the inputs, which are integers, as floating-point numbers; token ids are for a torch.nn.Module whose "
-          "torch.nn.Embedding reads them: {}",
+          "torch.nn.Embedding reads them; where a function does, give torch.export.export(module, (ids,)): {}",
           name(), line);
     throw;
   }

@@ -10,6 +10,7 @@ A packed array carries everything that the model reads, so that the engine may r
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -100,6 +101,43 @@ def named_inputs(inputs: Mapping[str, Any] | tuple[Any, ...]) -> dict[str | int,
     return {place: to_tensor(value, f"inputs[{place}]") for place, value in enumerate(inputs)}
 
 
+def _check_counts(named: dict[str | int, torch.Tensor]) -> None:
+    sizes = {name: len(value) if value.dim() else 0 for name, value in named.items()}
+    if len(set(sizes.values())) != 1:
+        raise Error(f"inputs: they have different numbers of samples: {sizes}")
+
+
+def _check_names(model: Any, named: dict[str | int, torch.Tensor]) -> None:
+    """Inputs that the model does not take, or that are missing, where what it takes can be seen."""
+    parameters = _parameters_of(model)
+    if parameters is None:
+        return
+    takes = ", ".join(parameters)
+    if any(isinstance(name, int) for name in named):
+        if len(named) > len(parameters):
+            raise Error(f"inputs: there are {len(named)}, but the model takes {len(parameters)}: {takes}")
+    else:
+        for name in named:
+            if name not in parameters:
+                raise Error(f"inputs: {name!r} is not one that the model takes: {takes}")
+    given = {name if isinstance(name, str) else list(parameters)[name] for name in named}
+    for name, parameter in parameters.items():
+        if name not in given and parameter.default is parameter.empty:
+            raise Error(f"inputs: {name!r} is missing; the model takes {takes}")
+
+
+def _parameters_of(model: Any) -> dict[str, inspect.Parameter] | None:
+    """The arguments of a module's forward or of a function by name; None where they cannot be seen, or any are taken."""
+    try:
+        signature = inspect.signature(model.forward if isinstance(model, torch.nn.Module) else model)
+    except (TypeError, ValueError, AttributeError):
+        return None
+    free = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    if any(parameter.kind in free for parameter in signature.parameters.values()):
+        return None
+    return dict(signature.parameters)
+
+
 @dataclass
 class _Part:
     """An input that is not perturbed, as numbers of context."""
@@ -140,9 +178,8 @@ class _Packing:
     ) -> None:
         self.model, self.named, self.inputs = model, named, inputs
         self.give = give
-        sizes = {name: len(value) if value.dim() else 0 for name, value in named.items()}
-        if len(set(sizes.values())) != 1:
-            raise Error(f"inputs: they have different numbers of samples: {sizes}")
+        _check_counts(named)
+        _check_names(model, named)
         self.schema, fixed = _without_fixed(schema)
         for name in fixed:
             if name not in named:
@@ -264,24 +301,16 @@ class _FilePacking:
                 "load_model(module, example=inputs)"
             )
         self.model, self.named, self.inputs = model, named, inputs
+        _check_counts(named)
         self.schema, self.fixed = _without_fixed(schema)
         self.give = give
 
     def form(self) -> Form | None:
-        given = [("" if isinstance(name, int) else name, value, name in self.fixed) for name, value in self.named.items()]
         schema = "" if self.schema is None else json.dumps(_as_dict(self.schema))
-        text, device, output_kind, output_name, embedding = self.model._file
-        special = list(self.model._special_tokens)
-        try:
-            packed = _core.load_packed_model(text, device, output_kind, output_name, embedding, given, schema, special)
-        except Error as error:
-            raise Error(str(error).replace(text, self.model.name)) from None  # a copy's file is nobody's business
+        packed = self._read(schema)
         if packed is None:
             return None
-        native, array, known, names = packed
-        if self.model._folder is not None:  # a copy: what was assumed was said when it was made
-            _core.take_warnings()
-            native.rename(self.model.name)
+        array, known, names = packed.pack(list(self.named.values())), packed.schema, packed.names
         layout = json.loads(known)["layout"]
         self.tokens = layout["kind"] == "tokens"
         self.dim = 1 if layout["kind"] == "grid" else -1
@@ -289,7 +318,29 @@ class _FilePacking:
         ordered = list(self.named) if isinstance(self.inputs, tuple) else names if isinstance(self.inputs, Mapping) else [0]
         self.explained = [name for name in ordered if self.named[name].is_floating_point() and name not in self.fixed]
         give = self.give or as_given(next(iter(self.named.values())))
-        return Form(array, Schema(json.loads(known)), native, self._maps(give), self._points(give), give)
+        return Form(array, Schema(json.loads(known)), packed.model, self._maps(give), self._points(give), give)
+
+    def _read(self, schema: str) -> _core.PackedFile | None:
+        """The file, read for inputs of these kinds; once for as long as they stay the same."""
+        kinds = [
+            ("" if isinstance(name, int) else name, value.dtype, list(value.shape[1:]), name in self.fixed)
+            for name, value in self.named.items()
+        ]
+        wanted = (kinds, schema)
+        known = self.model._packed
+        if known is not None and known[0] == wanted:
+            return cast("_core.PackedFile | None", known[1])
+        text, device, output_kind, output_name, embedding = self.model._file
+        special = list(self.model._special_tokens)
+        try:
+            packed = _core.load_packed_model(text, device, output_kind, output_name, embedding, kinds, schema, special)
+        except Error as error:
+            raise Error(str(error).replace(text, self.model.name)) from None  # a copy's file is nobody's business
+        if packed is not None and self.model._folder is not None:  # a copy: what was assumed was said when it was made
+            _core.take_warnings()
+            packed.model.rename(self.model.name)
+        self.model._packed = (wanted, packed)
+        return packed
 
     def _points(self, give: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], Any]:
         def points(packed: torch.Tensor) -> Any:
@@ -404,6 +455,8 @@ def _embeddings_of(
         for hook in hooks:
             hook.remove()
     if len(found) > 1:
+        found = _of_words(module, found)
+    if len(found) > 1:
         names = ", ".join(found)
         raise Error(
             f"embedding: the token ids go to {names}; say which: holdfast.as_model(model, embedding={next(iter(found))!r})"
@@ -411,6 +464,29 @@ def _embeddings_of(
     if not found and asked:
         raise Error(f"embedding: {asked} does not read the token ids as they are")
     return next(iter(found.values()), None)
+
+
+def _of_words(module: torch.nn.Module, found: dict[str, tuple[str | int, str, bool]]) -> dict[str, tuple[str | int, str, bool]]:
+    """Those of several embeddings that read words: the one that a Hugging Face model names, or else not those of other ids.
+
+    Tokenizers give token_type_ids, segment_ids and position_ids beside the tokens.
+    """
+    named = getattr(module, "get_input_embeddings", None)
+    try:
+        own = named() if callable(named) else None
+    except NotImplementedError:
+        own = None
+    of_model = {path: one for path, one in found.items() if module.get_submodule(path) is own}
+    if of_model:
+        return of_model
+    parameters = list(_parameters_of(module) or ())
+
+    def is_other(name: str | int) -> bool:
+        text = name if isinstance(name, str) else parameters[name] if name < len(parameters) else ""
+        return any(word in text for word in ("type", "segment", "position"))
+
+    words = {path: one for path, one in found.items() if not is_other(one[0])}
+    return words or found
 
 
 def special_tokens_of(module: torch.nn.Module, embedding: torch.nn.Module) -> set[int]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
+import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -16,7 +20,7 @@ import torch
 from . import _core
 from ._core import Error
 from ._data import Given, read_inputs
-from ._estimator import estimator_function, is_estimator
+from ._estimator import EitherFunction, estimator_function, is_estimator, is_method_of_estimator
 from ._inputs import Form, array_form, packed_form, several_inputs
 from ._pipeline import PreparedNetwork, is_network_pipeline, pipeline_model
 from ._session import listening, warn
@@ -32,6 +36,8 @@ class Model:
         self._native = native
         # How its file was read, for inputs that are packed; None: it has none.
         self._file: tuple[Any, ...] | None = None
+        # The kinds of inputs that the file was last read for, and what was read.
+        self._packed: tuple[Any, _core.PackedFile | None] | None = None
         self._special_tokens: tuple[int, ...] = ()
         # Of a copied module whose inputs are packed: where its file lies as long as the copy lives.
         self._folder: str | None = None
@@ -118,6 +124,8 @@ def as_model(
     """
     if isinstance(model, Model):
         raise Error("as_model: what load_model gave is known already; give load_model the output_kind")
+    if isinstance(model, torch.export.ExportedProgram):
+        raise Error("as_model: give a program of torch.export to load_model, with the output_kind")
     if not callable(model) and not is_estimator(model) and not is_network_pipeline(model):
         raise Error(f"as_model: a {type(model).__name__} cannot be called; give a torch.nn.Module or a function to logits")
     if output_kind not in OUTPUT_KINDS:
@@ -129,7 +137,7 @@ OUTPUT_KINDS = ("auto", "logits", "logit", "probabilities", "probability", "valu
 
 
 def load_model(
-    model: str | os.PathLike[str] | torch.nn.Module,
+    model: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram,
     example: Any = None,
     *,
     device: str | torch.device | None = None,
@@ -153,7 +161,7 @@ def load_model(
 
     Args:
         model: A ``torch.export`` (``.pt2``), TorchScript or ONNX file, ``ARCHITECTURE:weights.safetensors``,
-            ``ARCHITECTURE:pretrained``, or a module.
+            ``ARCHITECTURE:pretrained``, a module, or what ``torch.export.export`` gave.
         example: For modules only: a batch of inputs in any form that :func:`explain` takes, also token ids, a tuple or a
             dictionary.
         device: Where it computes; the CPU, or where the module is.
@@ -174,14 +182,30 @@ def load_model(
         return made
     if example is not None:
         raise Error("load_model: an example is for modules only")
-    try:
-        text = os.fspath(model)
-    except TypeError:
-        raise Error(f"load_model: a {type(model).__name__} is neither a file's path nor a torch.nn.Module") from None
+    folder = None
+    if isinstance(model, torch.export.ExportedProgram):
+        folder = tempfile.mkdtemp(prefix="holdfast_")
+        text = str(Path(folder) / "ExportedProgram.pt2")
+        torch.export.save(model, text)
+    else:
+        try:
+            text = os.fspath(model)
+        except TypeError:
+            raise Error(f"load_model: a {type(model).__name__} is neither a file's path nor a torch.nn.Module") from None
     where = device_of(device or "cpu")
-    with listening() as warned:
-        loaded = Model(_core.load_model(text, where, **reading))
-    warn(warned)
+    name = text if folder is None else Path(text).stem
+    try:
+        with listening() as warned:
+            loaded = Model(_core.load_model(text, where, **reading))
+    except Error as error:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise Error(str(error).replace(text, name)) from None
+    warn([message.replace(text, name) for message in warned])
+    loaded._native.rename(name)
+    if folder is not None:
+        loaded._folder = folder
+        weakref.finalize(loaded, shutil.rmtree, folder, ignore_errors=True)  # its file is read again for other inputs
     loaded._file, loaded._special_tokens = (text, where, output_kind, output_name, str(embedding)), tuple(special_tokens)
     return loaded
 
@@ -285,12 +309,27 @@ def device_of(device: Any) -> torch.device:
 
 
 # The kinds of samples (shape, device, precision) for which a module was seen not to mix those of a batch, and of how many: trying
-# costs some calls, which are saved from then on. A module that is changed afterwards, so that it does, is not tried again.
-_KNOWN_APART: WeakKeyDictionary[torch.nn.Module, dict[tuple[Any, ...], int]] = WeakKeyDictionary()
+# costs some calls, which are saved from then on. A module that is changed afterwards, so that it does, is not tried again. What
+# load_model gave does not change.
+_KNOWN_APART: WeakKeyDictionary[torch.nn.Module | Model, dict[tuple[Any, ...], int]] = WeakKeyDictionary()
+
+
+# What was read from programs that the caller exported.
+_PROGRAMS: WeakKeyDictionary[Any, Model] = WeakKeyDictionary()
+
+
+def _read_program(model: Any) -> Any:
+    """A program of torch.export as the model that it is in a file; anything else as it is."""
+    if not isinstance(model, torch.export.ExportedProgram):
+        return model
+    if model not in _PROGRAMS:
+        _PROGRAMS[model] = load_model(model)
+    return _PROGRAMS[model]
 
 
 def input_form(model: Any, inputs: Any, schema: Any) -> Form:
     """The inputs as the engine takes them for this model."""
+    model = _read_program(model)
     if several_inputs(inputs):
         adapted = _adapted(model)
         return packed_form(adapted.model, inputs, schema, embedding=adapted.embedding, special_tokens=adapted.special_tokens)
@@ -311,11 +350,23 @@ def _adapted(model: Any, given: Given | None = None) -> AdaptedModel:
     return replace(adapted, model=function, output_kind=kind)
 
 
+def _remember_apart(model: torch.nn.Module | Model, kind: tuple[Any, ...], samples: int) -> None:
+    """To be called where no error was thrown."""
+    seen = _KNOWN_APART.setdefault(model, {})
+    seen[kind] = max(seen.get(kind, 0), samples)
+
+
 @contextmanager
 def prepared(model: Any, form: Form) -> Iterator[_core.Model]:
     """The model as the engine takes it."""
+    model = _read_program(model)
     if isinstance(model, Model):
-        yield form.function if isinstance(form.function, _core.Model) else model._native
+        native = form.function if isinstance(form.function, _core.Model) else model._native
+        kind = (form.array.shape[1:], form.array.dtype)
+        if not native.layers and _KNOWN_APART.get(model, {}).get(kind, 0) >= len(form.array):
+            native = _core.known_apart(native)
+        yield native
+        _remember_apart(model, kind, len(form.array))
         return
     adapted_from = model.model if isinstance(model, AdaptedModel) else model
     adapted, inputs = _adapted(model, form.given), form.array
@@ -326,24 +377,20 @@ def prepared(model: Any, form: Form) -> Iterator[_core.Model]:
     name, known_apart = name_of(model), False
     if isinstance(model, torch.nn.Module):
         with evaluating(model), without_fast_path():
-            if form.function is not None:
-                function: Any = form.function
-                yield _core.python_model(
-                    _noting(function, name), computes_in(model, inputs)[0], inputs.dtype, name, False, **reading
-                )
-                return
-            place = computes_in(model, inputs)
-            kind = (inputs.shape[1:], *place)
+            packed, place = form.function is not None, computes_in(model, inputs)
+            if packed:
+                place = place[0], inputs.dtype
+            kind = (packed, inputs.shape[1:], *place)
             recurrent = any(isinstance(part, torch.nn.RNNBase) for part in model.modules())
             known_apart = _KNOWN_APART.get(model, {}).get(kind, 0) >= len(inputs)
-            yield _core.python_model(_noting(model, name), *place, name, known_apart, recurrent, **reading)
-        seen = _KNOWN_APART.setdefault(model, {})
-        seen[kind] = max(seen.get(kind, 0), len(inputs))  # an error would have left before
+            function: Any = form.function if packed else model
+            yield _core.python_model(_noting(function, name), *place, name, known_apart, recurrent, **reading)
+        _remember_apart(model, kind, len(inputs))
     elif callable(model):
-        function = model if form.function is None else form.function
+        function = EitherFunction(model) if form.function is None else form.function
         device, dtype = of_inputs(inputs)
         # Estimators take row by row, and some refuse the strange rows that would be tried.
-        known_apart = is_estimator(adapted_from)
+        known_apart = is_estimator(adapted_from) or is_method_of_estimator(adapted_from)
         with without_fast_path():
             kept = inputs.dtype if form.function else dtype
             yield _core.python_model(_noting(function, name), device, kept, name, known_apart, **reading)

@@ -71,6 +71,17 @@ std::optional<at::Tensor> sample_of_zeros(const Model& model) {
   return sample;
 }
 
+// The model as others take it where nothing else is said: one number is a logit.
+std::shared_ptr<const Model> as_logits(const std::shared_ptr<const Model>& model, const at::Tensor& sample) {
+  const at::NoGradGuard no_grad;
+  try {
+    const bool one = model->logits(sample).size(1) == 1;
+    return with_logits(model, one ? OutputKind::kLogit : OutputKind::kLogits, sample);
+  } catch (const Error&) {  // its description says what is wrong
+    return model;
+  }
+}
+
 // The explainers and measures that refuse the model with their default options, each with its reason. Measures are asked about
 // a sample of zeros, where there is one.
 Json refusals(const Model& model, const std::optional<at::Tensor>& sample) {
@@ -108,9 +119,9 @@ void print_refusals(bool with_measures, const Json& refused) {
 }
 
 void run_model(const DescribeCommand& flags) {
-  const std::unique_ptr<Model> model = load_model(flags.name);
+  const std::shared_ptr<const Model> model = load_model(flags.name);
   const std::optional<at::Tensor> sample = sample_of_zeros(*model);
-  const Json refused = refusals(*model, sample);
+  const Json refused = refusals(sample ? *as_logits(model, *sample) : *model, sample);
   if (!flags.json) {
     std::printf("%s\n", model->describe().c_str());
     print_refusals(sample.has_value(), refused);

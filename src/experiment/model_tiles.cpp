@@ -112,7 +112,7 @@ void check_same_logits(const Model& model, const at::Tensor& alone, const at::Te
     apart = std::max(apart, std::abs(logit - other.const_data_ptr<double>()[i]));
   }
   if (apart > 1e-3 * (1 + size)) {
-    input_error("{}: its output for a sample depends on the other samples of the batch", model.name());
+    input_error("{}: its output for a sample depends on the other samples of the batch, or on random numbers", model.name());
   }
 }
 

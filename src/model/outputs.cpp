@@ -61,10 +61,47 @@ class ReadOutputs final : public Model {
   std::optional<Network> with_head(const Network& body) const {
     if (kind_ == OutputKind::kValue) return body;
     if (kind_ != OutputKind::kLogit) return std::nullopt;
-    Network network = body;
     const at::TensorOptions numbers = at::TensorOptions(body.device()).dtype(body.dtype());
-    network.add("two_logits", op::Linear{.weight = at::tensor({-0.5, 0.5}, numbers).view({2, 1}), .bias = {}});
+    const at::Tensor halves = at::tensor({-0.5, 0.5}, numbers).view({2, 1});
+    if (std::optional<Network> folded = with_last_layer_times(halves, body)) return folded;
+    Network network = body;
+    network.add("two_logits", op::Linear{.weight = halves, .bias = {}});
     return network;
+  }
+
+  // A last linear layer gives both logits itself, so that what is known of chains of layers holds: certificates, exact attacks. A
+  // layer that is being trained keeps its own weights.
+  std::optional<Network> with_last_layer_times(const at::Tensor& halves, const Network& body) const {
+    const std::size_t place = before_reshapes(body);
+    const Node& last = body.nodes()[place];
+    const auto* linear = std::get_if<op::Linear>(&last.operation);
+    if (linear == nullptr || linear->weight.requires_grad() || linear->weight.size(0) != 1) return std::nullopt;
+    const at::NoGradGuard no_graph;
+    Network network;
+    for (std::size_t i = 0; i < place; ++i)
+      network.add(body.nodes()[i].name, body.nodes()[i].operation, body.nodes()[i].inputs);
+    const at::Tensor bias = linear->bias.defined() ? halves.squeeze(1) * linear->bias : at::Tensor();
+    network.add(last.name, op::Linear{.weight = at::matmul(halves, linear->weight), .bias = bias}, last.inputs);
+    return network;
+  }
+
+  // The last node but for those that only drop the dimension of one logit and bring it back. What they read must be that logit,
+  // [B, 1], on a sample.
+  std::size_t before_reshapes(const Network& body) const {
+    const std::size_t end = body.nodes().size() - 1;
+    std::size_t place = end;
+    const auto is_reshape = [](const Node& node) {
+      return std::holds_alternative<op::Reshape>(node.operation) || std::holds_alternative<op::Flatten>(node.operation);
+    };
+    while (place > 1 && is_reshape(body.nodes()[place]) && body.nodes()[place].inputs == std::vector{static_cast<int>(place) - 1})
+      --place;
+    const std::optional<Layout> known = model_->layout();
+    if (place == end || !known) return end;
+    std::vector<std::int64_t> shape = known->sample_shape();
+    shape.insert(shape.begin(), 2);
+    const at::NoGradGuard no_graph;
+    const at::Tensor sample = at::zeros(shape, at::TensorOptions(body.device()).dtype(body.dtype()));
+    return body.run(sample, {.keep_values = true}).values[place].dim() == 2 ? place : end;
   }
 
   std::shared_ptr<const Model> model_;

@@ -96,9 +96,56 @@ def test_mistakes(holdfast, subject, tmp_path):
     save(tmp_path / "matrix.pt", 3, lambda z: z.unsqueeze(1))
     rest = [*subject[2:], "--out", "o.npy"]
     holdfast.fails("explain", "--model", "pair.pt", *rest, "--output-name", "c", saying="no output 'c'; it has a, b")
+    holdfast.fails("explain", "--model", "pair.pt", *rest, saying="gives a, b; say which holds its logits: --output-name a")
     holdfast.fails("explain", "--model", "narrow.pt", *rest, saying="lies in [0, 1] for each of 20 samples")
     holdfast.fails("explain", "--model", "matrix.pt", *rest, saying="or one number for each sample")
     holdfast.fails(
         "explain", *subject, "--out", "o.npy", "--output-kind", "logit", saying="an architecture gives logits, not a logit"
     )
     holdfast.fails("explain", *subject, "--out", "o.npy", "--output-kind", "logitz", saying="logitz")
+
+
+@pytest.mark.parametrize("case", ["tuple", "dictionary", "named"])
+def test_layers_are_seen_where_the_logits_are_one_of_several_outputs(holdfast, subject, tmp_path, case):
+    outputs, after, flags = CASES[case]
+    linear = save(tmp_path / "model.pt", outputs, after)
+    flags = [*flags, "--explainer", "lrp(rule=epsilon)"]  # needs the layers
+    holdfast("explain", "--model", "model.pt", *subject[2:], *flags, "--out", "maps.npy")
+    assert np.load(tmp_path / "maps.npy").shape == np.load(tmp_path / "inputs.npy").shape
+    assert linear.out_features == outputs
+
+
+def test_describe_takes_one_number_for_a_logit(holdfast, subject, tmp_path):
+    save(tmp_path / "model.pt", 1, torch.sigmoid)
+    said = holdfast("describe", "model.pt").stdout
+    assert "one logit, positive for class 1" in said and "1 classes" not in said
+
+
+@pytest.mark.parametrize("after", [lambda z: z, torch.sigmoid, lambda z: torch.sigmoid(z).squeeze(1), lambda z: z[:, 0]])
+def test_one_logit_is_proven_as_two_are(holdfast, subject, tmp_path, after):
+    hidden, last, both = torch.nn.Linear(6, 8), torch.nn.Linear(8, 1), torch.nn.Linear(8, 2)
+    with torch.no_grad():
+        for layer, scale in ((hidden, 1.0), (last, 2.0)):
+            for tensor in layer.parameters():
+                tensor.copy_((torch.arange(tensor.numel()) * scale + 0.3).sin().view(tensor.shape))
+        both.weight.copy_(torch.cat([-last.weight, last.weight]) / 2)
+        both.bias.copy_(torch.cat([-last.bias, last.bias]) / 2)
+    body = torch.nn.Sequential(hidden, torch.nn.ReLU())
+
+    class One(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.last = body, last
+
+        def forward(self, x):
+            return after(self.last(self.body(x)))
+
+    torch.jit.trace(One(), torch.zeros(2, 6)).save(str(tmp_path / "one.pt"))
+    torch.jit.trace(torch.nn.Sequential(body, both), torch.zeros(2, 6)).save(str(tmp_path / "two.pt"))
+    flags = [*subject[2:], "--metric", "top_k(k=2)", "--norm", "l2", "--epsilon", "0.1", "--json"]
+    one, two = (json.loads(holdfast("certify", "--model", f"{name}.pt", *flags).stdout) for name in ("one", "two"))
+    for found in (one, two):
+        assert [entry["name"] for entry in found["inapplicable"]] == ["smoothed_overlap"]
+    names = [entry["name"] for entry in two["certificates"]]
+    assert names == [entry["name"] for entry in one["certificates"]] and "exact" in names
+    assert [entry["values"] for entry in one["certificates"]] == [entry["values"] for entry in two["certificates"]]

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -194,6 +195,26 @@ TEST(IntegratedGradients, WhatIsMissingIsKnownBeforeAnyWork) {
   EXPECT_ERROR(check("gradient_shap"), kInput, "[4, 5]");
   EXPECT_ERROR(check("integrated_gradients(baseline=given)"), kInput, "[7]");
   EXPECT_ERROR(explainers().make("integrated_gradients(steps=1,rule=trapezoid)"), kUsage, "steps >= 2");
+}
+
+// What a model without layers holds is not known; few large samples are enough for a pass, and many small ones.
+TEST(IntegratedGradients, ASampleOfAModelWithoutLayersGoesWithFewOthersWhenItIsLarge) {
+  std::vector<std::int64_t> rows;
+  const auto model = make_model(
+      [&rows](const at::Tensor& x) {
+        rows.push_back(x.size(0));
+        return x.flatten(1).slice(1, 0, 2).square();
+      },
+      Capabilities{}, at::kCPU);
+  const auto largest_pass = [&](at::IntArrayRef shape) {
+    const ExplainTask task = whole_task(*model, normal_tensor(shape, 1).to(at::kFloat));
+    rows.clear();
+    (void)explained(call("right", 50), task);
+    return *std::max_element(rows.begin(), rows.end());
+  };
+  EXPECT_EQ(largest_pass({32, 64, 64}), 32);
+  EXPECT_EQ(largest_pass({10, 1024}), 30);  // 32 fit: three points of all samples, or the like
+  EXPECT_EQ(largest_pass({10, 6}), 500);
 }
 
 }  // namespace

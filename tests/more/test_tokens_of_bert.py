@@ -39,6 +39,24 @@ def test_each_token_has_a_value_and_padding_none(bert):
     assert not maps[0, 6:].any()
 
 
+def test_what_a_tokenizer_gives_goes_in_as_it_is(bert):
+    model, encoded = bert
+    given = {**encoded, "token_type_ids": torch.zeros_like(encoded["input_ids"])}
+    assert torch.equal(holdfast.explain(model, given), holdfast.explain(model, encoded))
+    copy = holdfast.load_model(model, example=given)
+    torch.testing.assert_close(holdfast.explain(copy, given), holdfast.explain(model, given), rtol=0, atol=1e-5)
+
+
+def test_a_copy_of_a_model_that_reshapes_its_ids(bert):
+    config = transformers.GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, n_positions=16, pad_token_id=0)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.GPT2ForSequenceClassification(config).eval()
+    encoded = bert[1]
+    copy = holdfast.load_model(model, example=encoded)
+    torch.testing.assert_close(holdfast.explain(copy, encoded), holdfast.explain(model, encoded), rtol=0, atol=1e-5)
+
+
 def test_it_is_attacked_in_a_ball_for_each_token(bert):
     model, encoded = bert
     for attack in ("er(steps=5)", "gauntlet(effort=light)"):

@@ -1,10 +1,12 @@
 """Models without gradients: scikit-learn's and whatever has their methods."""
 
 import itertools
+import warnings
 
 import holdfast
 import numpy as np
 import pytest
+import torch
 
 sklearn = pytest.importorskip("sklearn")
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier  # noqa: E402
@@ -95,3 +97,54 @@ def test_predict_alone_gives_no_probabilities(table):
 
     with pytest.raises(holdfast.Error, match="has predict alone"):
         holdfast.explain(Oracle(), table[0][:3], "occlusion")
+
+
+def test_what_predict_gives_may_be_said(table):
+    """The models of boosting libraries themselves: XGBoost's takes arrays by another name."""
+    x, y = table
+    forest = MODELS["forest"]().fit(x, y > 0)
+
+    class Booster:
+        def predict(self, rows):
+            return forest.predict_proba(rows)[:, 1]
+
+    class OwnMatrices(Booster):
+        def inplace_predict(self, rows):
+            return Booster.predict(self, rows)
+
+        def predict(self, rows):
+            raise TypeError("only my own matrices")
+
+    expected = holdfast.explain(forest, x[:6], "occlusion")
+    for model in (Booster(), OwnMatrices()):
+        found = holdfast.explain(holdfast.as_model(model, output_kind="probability"), x[:6], "occlusion")
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_functions_of_arrays_are_taken(table):
+    x, y = table
+    model = MODELS["forest"]().fit(x, y)
+    expected = holdfast.explain(model, x[:6], "occlusion")
+    for function in (
+        model.predict_proba,
+        lambda rows: model.predict_proba(np.asarray(rows)),
+        lambda rows: model.predict_proba(rows.astype(np.float32)).tolist(),
+        lambda rows: model.predict_proba(rows.detach().numpy()) if isinstance(rows, torch.Tensor) else None,
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", holdfast.HoldfastWarning)  # that it gives probabilities
+            np.testing.assert_allclose(holdfast.explain(function, x[:6], "occlusion"), expected, atol=1e-6)
+            moved = holdfast.attack(
+                function, x[:6], "random(samples=5)", explainer="occlusion", metric="top_k(k=2)", threat={"epsilon": 0.3}
+            )
+        assert (model.predict(moved.perturbed) == model.predict(x[:6])).all()
+    with pytest.raises(holdfast.Error, match="occlusion and shapley need none"):
+        holdfast.explain(model.predict_proba, x[:6])
+
+
+def test_a_function_of_tensors_keeps_its_own_mistakes():
+    def mistaken(rows):
+        return rows.softmaxx(1)
+
+    with pytest.raises(AttributeError, match="softmaxx"):
+        holdfast.explain(mistaken, torch.rand(3, 4))

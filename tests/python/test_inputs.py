@@ -94,6 +94,12 @@ def test_mistakes_about_several_inputs(tables):
         holdfast.explain(model, (x, scale[:3]))
     with pytest.raises(holdfast.Error, match="fixed: 'mask' is not one of the inputs 0, 1"):
         holdfast.explain(model, (x, scale), schema={"fixed": ["mask"]})
+    with pytest.raises(holdfast.Error, match="'size' is not one that the model takes: x, scale, mask"):
+        holdfast.explain(model, {"x": x, "size": scale})
+    with pytest.raises(holdfast.Error, match="'scale' is missing; the model takes x, scale, mask"):
+        holdfast.explain(model, {"x": x})
+    with pytest.raises(holdfast.Error, match="there are 4, but the model takes 3: x, scale, mask"):
+        holdfast.explain(model, (x, scale, scale, scale))
     with pytest.raises(holdfast.Error, match="there is none to explain"):
         holdfast.explain(model, (x, scale), schema={"fixed": [0, 1]})
 

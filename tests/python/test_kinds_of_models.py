@@ -11,7 +11,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +134,17 @@ def estimator(make_estimator: Callable[[], Any]) -> Callable[[Path], Kind]:
     return make
 
 
+def exported_program(folder: Path) -> Kind:
+    module, inputs = some_models.make("transformer")
+    program = torch.export.export(module, (inputs,), dynamic_shapes=({0: torch.export.Dim("batch")},))
+    return Kind(model=program, inputs=inputs, instead={"command line": "write it to a file with `torch.export.save`"})
+
+
+def function_of_arrays(folder: Path) -> Kind:
+    kind = estimator(lambda: RandomForestClassifier(5, max_depth=3, random_state=0))(folder)
+    return replace(kind, model=kind.model.predict_proba)
+
+
 KINDS: dict[str, Callable[[Path], Kind]] = {
     "weights of an architecture (`.safetensors`)": architecture,
     "MLP, `torch.export` (`.pt2`)": file_kind("mlp", ".pt2"),
@@ -151,6 +162,7 @@ KINDS: dict[str, Callable[[Path], Kind]] = {
     "token ids, LSTM, TorchScript": tokens(test_tokens.Recurrent, ".pt"),
     "several inputs, one of them fixed, `torch.export`": several,
     "regression (output kind `value`), `torch.export`": regression,
+    "program of `torch.export.export`": exported_program,
     "`nn.Module`": module_kind("cnn"),
     "`nn.Module` with attention": module_kind("vit"),
     "function from inputs to logits": function,
@@ -158,6 +170,7 @@ KINDS: dict[str, Callable[[Path], Kind]] = {
     "scikit-learn pipeline, gradient boosting": estimator(
         lambda: make_pipeline(StandardScaler(), GradientBoostingClassifier(n_estimators=5, random_state=0))
     ),
+    "function of arrays, such as `forest.predict_proba`": function_of_arrays,
 }
 
 

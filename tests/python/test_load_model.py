@@ -202,3 +202,31 @@ def test_what_is_said_of_a_copy_names_the_module(network, inputs):
 def test_a_path_is_no_model_by_itself(inputs):
     with pytest.raises(holdfast.Error, match=r"'model.pt2' is a path; holdfast.load_model reads files"):
         holdfast.explain("model.pt2", inputs)
+
+
+def test_an_exported_program_is_a_model(network, inputs):
+    free = torch.export.export(network, (inputs,), dynamic_shapes=({0: torch.export.Dim("batch")},))
+    fixed = torch.export.export(network, (inputs[:1],))  # made for one sample
+    expected = holdfast.explain(network, inputs)
+    for program in (free, fixed, holdfast.load_model(free)):
+        torch.testing.assert_close(holdfast.explain(program, inputs), expected, rtol=0, atol=1e-6)
+    assert repr(holdfast.load_model(free)) == "<holdfast.Model ExportedProgram>" and holdfast.load_model(free).layers
+    with pytest.raises(holdfast.Error, match="to load_model, with the output_kind"):
+        holdfast.as_model(free, output_kind="value")
+
+
+def test_an_exported_program_takes_token_ids():
+    class Plain(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = torch.nn.Parameter(torch.randn(40, 8, generator=torch.Generator().manual_seed(2)))
+
+        def forward(self, ids):
+            return torch.nn.functional.embedding(ids, self.table).tanh().sum(1)
+
+    ids = some_ids()
+    program = torch.export.export(Plain(), (ids,), dynamic_shapes=({0: torch.export.Dim("batch")},))
+    maps = holdfast.explain(program, ids)
+    assert maps.shape == ids.shape and (maps > 0).any()
+    with pytest.raises(holdfast.Error, match=r"give torch\.export\.export\(module, \(ids,\)\)"):
+        holdfast.explain(Plain(), ids)

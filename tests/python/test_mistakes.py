@@ -59,6 +59,7 @@ OUTPUTS = {
     "not finite": (lambda z: z / 0, "not finite"),
     "no gradient": (lambda z: z.detach(), "no gradients by its inputs"),
     "mixed samples": (lambda z: z - z.mean(0), "depends on the other samples"),
+    "dropout that stays on": (lambda z: torch.nn.functional.dropout(z, 0.5), "or on random numbers"),
 }
 
 

@@ -14,6 +14,7 @@ import pytest
 import some_models
 import torch
 from conftest import BINARY
+from holdfast import _model
 
 NAMES = list(some_models.MAKERS)
 
@@ -254,3 +255,19 @@ def test_the_command_line_reads_and_describes_them(files, tmp_path):
         arguments = ["--model", path, "--inputs", tmp_path / "x.npy", "--explainer", "saliency", "--out", tmp_path / "a.npy"]
         subprocess.run([BINARY, "explain", *arguments], capture_output=True, check=True)
         torch.testing.assert_close(torch.from_numpy(np.load(tmp_path / "a.npy")), expected, rtol=0, atol=1e-5)
+
+
+def test_a_file_is_tried_among_strange_samples_once_for_each_shape(files):
+    """Trying costs two passes of four samples; what a file does not mix once it never mixes."""
+    _, inputs, (_, path, _) = files["transformer"]
+    model = holdfast.load_model(path)
+
+    def tried_before(inputs):
+        with _model.prepared(model, _model.input_form(model, inputs, None)) as native:
+            return native.known_apart
+
+    holdfast.explain(model, inputs)
+    assert tried_before(inputs) and tried_before(inputs[:2])
+    assert not tried_before(torch.cat([inputs, inputs]))
+    first = holdfast.explain(holdfast.load_model(path), inputs)
+    assert torch.equal(holdfast.explain(model, inputs), first)

@@ -11,7 +11,7 @@ import torch
 from conftest import BINARY
 from some_models import save_files
 from test_inputs import Two
-from test_tokens import LENGTH, PADDING, trained  # noqa: F401
+from test_tokens import LENGTH, PADDING, Segments, trained, two_sentences  # noqa: F401
 
 ENDINGS = (".pt2", ".pt", ".onnx")
 
@@ -169,3 +169,42 @@ def test_several_inputs_are_explained_and_attacked_as_their_module_is(tmp_path, 
     run("explain", "--model", file, *given, "--out", tmp_path / "maps.npy")
     both = holdfast.explain(model, values)
     np.testing.assert_allclose(np.load(tmp_path / "maps.npy"), torch.cat(list(both.values()), 1).numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_ids_beside_the_words_and_ids_in_another_shape(tmp_path, ending):
+    model, given = Segments().eval(), two_sentences()
+    (path,) = save_files(model, given, tmp_path, [ending]).values()
+    expected = holdfast.explain(model, given).numpy()
+    np.testing.assert_allclose(holdfast.explain(holdfast.load_model(path), given).numpy(), expected, atol=1e-6)
+    inputs = []
+    for name, value in given.items():
+        np.save(tmp_path / f"{name}.npy", value.numpy())
+        inputs += ["--inputs", f"{name}={tmp_path / name}.npy"]
+    run("explain", "--model", path, *inputs, "--out", tmp_path / "maps.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "maps.npy"), expected, atol=1e-6)
+
+
+def test_a_file_is_read_once_for_inputs_of_one_kind(text, monkeypatch):
+    _, ids, _, files = text
+    model, read, load = holdfast.load_model(files[".pt2"]), [], holdfast._core.load_packed_model
+    monkeypatch.setattr(holdfast._core, "load_packed_model", lambda *given: read.append(given) or load(*given))
+    first = holdfast.explain(model, ids)
+    assert torch.equal(holdfast.explain(model, ids[:3]), first[:3]) and len(read) == 1
+    holdfast.explain(model, ids, schema={"special_tokens": [int(ids[0, 0])]})
+    assert len(read) == 2
+
+
+def test_files_of_several_inputs_take_as_many_samples_of_each(tmp_path):
+    model, given = Segments().eval(), two_sentences()
+    (path,) = save_files(model, given, tmp_path, [".pt2"]).values()
+    with pytest.raises(holdfast.Error, match="different numbers of samples"):
+        holdfast.explain(holdfast.load_model(path), {**given, "token_type_ids": given["token_type_ids"][:3]})
+
+
+def test_inputs_that_are_refused_are_named(tmp_path):
+    generator = torch.Generator().manual_seed(1)
+    x, scale = torch.rand(5, 4, generator=generator), torch.rand(5, 3, generator=generator)
+    (path,) = save_files(Two().eval(), {"x": x, "scale": scale}, tmp_path, [".pt2"]).values()
+    with pytest.raises(holdfast.Error, match=r"refused samples of x \[3\] \(float32\), scale \[4\] \(float32\): "):
+        holdfast.explain(holdfast.load_model(path), {"x": scale, "scale": x})

@@ -166,8 +166,60 @@ def test_mistakes_about_tokens(trained):
         holdfast.explain(holdfast.as_model(model, embedding="wordz"), ids)
     with pytest.raises(holdfast.Error, match=r"token ids are for a torch\.nn\.Module"):
         holdfast.explain(lambda x: model(x), ids)
-    with pytest.raises(holdfast.Error, match=r"token ids are for a torch\.nn\.Module"):
+    with pytest.raises(holdfast.Error, match=r"give torch\.export\.export\(module, \(ids,\)\)"):
         holdfast.explain(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.EmbeddingBag(5000, 2)), ids)
+
+
+class Segments(torch.nn.Module):
+    """What tokenizers for BERT give beside the tokens: which of two sentences each belongs to."""
+
+    def __init__(self):
+        super().__init__()
+        self.kinds, self.words = torch.nn.Embedding(2, 8), torch.nn.Embedding(40, 8, padding_idx=PADDING)
+        self.head = torch.nn.Linear(8, 3)
+        with torch.no_grad():
+            generator = torch.Generator().manual_seed(4)
+            for weight in self.parameters():
+                weight.copy_(torch.randn(weight.shape, generator=generator))
+
+    def forward(self, input_ids, token_type_ids):
+        length = input_ids.shape[-1]
+        words = self.words(input_ids.view(-1, length))  # as GPT-2 of Hugging Face does
+        return self.head(torch.tanh(2 * words + self.kinds(token_type_ids)).sum(1))
+
+
+def two_sentences():
+    ids = torch.randint(1, 40, (5, 6), generator=torch.Generator().manual_seed(1))
+    return {"input_ids": ids, "token_type_ids": (torch.arange(6) > 2).long().repeat(5, 1)}
+
+
+def test_ids_that_are_no_words_are_left_alone():
+    model, given = Segments().eval(), two_sentences()
+    maps = holdfast.explain(model, given)
+    named = holdfast.explain(holdfast.as_model(model, embedding="words"), given)
+    assert maps.shape == given["input_ids"].shape and torch.equal(maps, named) and maps.all()
+    assert torch.equal(holdfast.explain(model, tuple(given.values())), maps)  # by the names of its arguments
+    kinds = holdfast.explain(holdfast.as_model(model, embedding="kinds"), given)
+    assert not torch.equal(kinds, maps)
+
+
+def test_a_model_that_names_its_embedding_is_believed():
+    class Named(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = Segments()
+
+        def get_input_embeddings(self):
+            return self.body.words
+
+        def forward(self, a, b):
+            return self.body(a, b)
+
+    model, (ids, kinds) = Named().eval(), two_sentences().values()
+    assert torch.equal(holdfast.explain(model, (ids, kinds)), holdfast.explain(model.body, (ids, kinds)))
+    model.get_input_embeddings = None
+    with pytest.raises(holdfast.Error, match=r"the token ids go to body\.words, body\.kinds; say which"):
+        holdfast.explain(model, (ids, kinds))
 
 
 class Padded(torch.nn.Module):

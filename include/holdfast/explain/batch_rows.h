@@ -14,10 +14,10 @@ enum class Pass {
   kPullback,  // ... and the gradient of that gradient
 };
 
-// Rows whose activations fit `task.memory`, at least 1. For networks on a processor also no more than keeps a pass busy: beyond
-// that rows only leave the cache. A property of the model, the shape of a sample and the memory alone, so that results do not
-// depend on the machine. Networks are measured with one row, when this is made; for other models activations of 256 times a
-// sample's bytes are assumed (VGG-16 and ResNet-50 have about 190 and 150 times).
+// Rows whose activations fit `task.memory`, at least 1. On a processor also no more than keeps a pass busy: beyond that rows only
+// leave the cache. A property of the model, the shape of a sample and the memory alone, so that results do not depend on the
+// machine. Networks are measured with one row, when this is made; for other models activations of 256 times a sample's bytes are
+// assumed (VGG-16 and ResNet-50 have about 190 and 150 times).
 class BatchRows {
  public:
   explicit BatchRows(const ExplainTask& task);
@@ -29,7 +29,8 @@ class BatchRows {
   std::int64_t rows_in(std::int64_t bytes, Pass pass) const;
 
   std::int64_t memory_, row_bytes_;
-  bool cached_;
+  std::int64_t busy_rows_;  // as many keep a pass busy; 0 on a device, which wants all that fit
+  bool is_network_;
 };
 
 // `count` things in as few ranges of at most `most` as possible, of nearly the same size: the size of all but the last.

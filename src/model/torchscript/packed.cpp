@@ -15,13 +15,23 @@ using torch::jit::Value;
 // An embedding that reads an input of the file.
 struct Reader {
   Node* node = nullptr;
-  bool transposed = false;  // the ids are read as [length, samples]
+  std::vector<Node*> moves;  // what gives the ids another order or shape on their way to it, first to last
   TokenEmbedding embedding;
 };
 
 bool exchanges_dimensions(const Node* node) {
   const std::string_view name = node->kind().toQualString();
   return name == "aten::t" || name == "aten::numpy_T" || name == "aten::transpose" || name == "aten::permute";
+}
+
+// Into another matrix of ids: some models write ids.view(-1, length).
+bool gives_another_shape(const Node* node) {
+  const std::string_view name = node->kind().toQualString();
+  if ((name != "aten::view" && name != "aten::reshape") || node->inputs().size() != 2) return false;
+  const auto sizes = torch::jit::toIValue(node->input(1));
+  if (sizes) return sizes->isIntList() && sizes->toIntVector().size() == 2;
+  const Node* made = node->input(1)->node();
+  return made->kind() == torch::jit::prim::ListConstruct && made->inputs().size() == 2;
 }
 
 bool keeps_ids(const Node* node) {
@@ -38,16 +48,20 @@ std::string embedding_name(const Value* weight) {
   return name;
 }
 
-// The embeddings that read an input as it is, or with its two dimensions exchanged. The graph's first input is the module.
+// The embeddings that read an input as it is, or as another matrix of the same ids. The graph's first input is the module.
 std::vector<Reader> find_readers(Graph& graph) {
   std::vector<Reader> found;
   visit_nodes(graph.block(), [&](Node* node) {
     if (node->kind() != c10::Symbol::aten("embedding")) return;
     Value* ids = node->namedInput("indices");
-    bool transposed = false;
-    while (exchanges_dimensions(ids->node()) || keeps_ids(ids->node())) {
-      transposed = transposed != exchanges_dimensions(ids->node());
-      ids = ids->node()->input(0);
+    std::vector<Node*> moves;
+    while (true) {
+      Node* before = ids->node();
+      if (exchanges_dimensions(before) || gives_another_shape(before))
+        moves.insert(moves.begin(), before);
+      else if (!keeps_ids(before))
+        break;
+      ids = before->input(0);
     }
     const auto weight = torch::jit::toIValue(node->namedInput("weight"));
     if (!weight || !weight->isTensor() || weight->toTensor().dim() != 2) return;
@@ -55,7 +69,7 @@ std::vector<Reader> find_readers(Graph& graph) {
     for (std::size_t i = 1; i < graph.inputs().size(); ++i) {
       if (graph.inputs()[i] == ids)
         found.push_back({node,
-                         transposed,
+                         moves,
                          {.name = embedding_name(node->namedInput("weight")),
                           .weight = weight->toTensor(),
                           .padding = padding && padding->isInt() ? padding->toInt() : -1,
@@ -63,6 +77,27 @@ std::vector<Reader> find_readers(Graph& graph) {
     }
   });
   return found;
+}
+
+std::vector<std::string> argument_names(const Script& script) {
+  std::vector<std::string> names;
+  const auto& arguments = script.module.get_method("forward").function().getSchema().arguments();
+  for (std::size_t i = 1; i < arguments.size(); ++i) names.push_back(arguments[i].name());
+  return names;
+}
+
+// Ids that are no words, by the names that tokenizers give them: token_type_ids, segment_ids, position_ids. They are left out where
+// embeddings of other inputs remain.
+void leave_out_other_ids(const Script& script, std::vector<Reader>& readers) {
+  const std::vector<std::string> names = argument_names(script);
+  std::vector<Reader> words;
+  for (const Reader& reader : readers) {
+    const std::string& name = names.at(reader.embedding.input);
+    const bool other = name.find("type") != std::string::npos || name.find("segment") != std::string::npos ||
+                       name.find("position") != std::string::npos;
+    if (!other) words.push_back(reader);
+  }
+  if (!words.empty()) readers = std::move(words);
 }
 
 std::optional<Reader> choose_reader(const Script& script, const std::string& asked) {
@@ -75,6 +110,7 @@ std::optional<Reader> choose_reader(const Script& script, const std::string& ask
       input_error("{}: no embedding called '{}' reads token ids{}", script.path, asked,
                   names.empty() ? "; none does" : fmt::format("; {} does", fmt::join(names, ", ")));
   }
+  if (found.size() > 1) leave_out_other_ids(script, found);
   if (found.size() > 1)
     input_error("{}: token ids go to {}; say which is explained (--embedding NAME)", script.path, fmt::join(names, " and to "));
   return found.empty() ? std::nullopt : std::optional(found.front());
@@ -87,13 +123,6 @@ void find_padding(Script& script, TokenEmbedding& embedding) {
   if (zero.size(0) != 1) return;
   embedding.padding = zero.item<std::int64_t>();
   script.notes.push_back(fmt::format("token {} is taken as padding, because its embedding is zero", embedding.padding));
-}
-
-std::vector<std::string> argument_names(const Script& script) {
-  std::vector<std::string> names;
-  const auto& arguments = script.module.get_method("forward").function().getSchema().arguments();
-  for (std::size_t i = 1; i < arguments.size(); ++i) names.push_back(arguments[i].name());
-  return names;
 }
 
 // What is given, in the order of the file's arguments. Those with a default may be left out at the end.
@@ -139,6 +168,22 @@ void use_declared_types(const Script& script, const std::vector<std::optional<at
   }
 }
 
+// The embedded tokens [.., .., width] moved as the ids are.
+Value* moved(Graph& graph, Value* embedded, Node* move, std::int64_t width) {
+  if (exchanges_dimensions(move))
+    return graph.insert(c10::Symbol::aten("transpose"), {embedded, std::int64_t{0}, std::int64_t{1}});
+  std::vector<Value*> sizes;
+  if (const auto known = torch::jit::toIValue(move->input(1))) {
+    for (const std::int64_t size : known->toIntVector()) sizes.push_back(graph.insertConstant(size));
+  } else {
+    const auto made = move->input(1)->node()->inputs();
+    sizes.assign(made.begin(), made.end());
+  }
+  sizes.push_back(graph.insertConstant(width));
+  Value* shape = graph.insertNode(graph.createList(c10::IntType::get(), sizes))->output();
+  return graph.insert(c10::Symbol::aten("reshape"), {embedded, shape});
+}
+
 // The embedded tokens become the graph's first argument.
 void take_embedded(Script& script, const Reader& reader) {
   Graph& graph = *script.graph();
@@ -146,8 +191,8 @@ void take_embedded(Script& script, const Reader& reader) {
   embedded->setType(c10::TensorType::get());
   {
     const torch::jit::WithInsertPoint before(reader.node);
-    Value* own =
-        reader.transposed ? graph.insert(c10::Symbol::aten("transpose"), {embedded, std::int64_t{0}, std::int64_t{1}}) : embedded;
+    Value* own = embedded;
+    for (Node* move : reader.moves) own = moved(graph, own, move, reader.embedding.weight.size(1));
     reader.node->output()->replaceAllUsesWith(own);
   }
   reader.node->destroy();

@@ -203,8 +203,14 @@ torch::jit::Module freeze(const torch::jit::Module& module, const std::string& p
   }
 }
 
-// The output that counts, by its name: the one that was asked for, else `logits`, else the first tensor.
-at::IValue named_output(const std::vector<std::pair<std::string, at::IValue>>& outputs, const Script& script) {
+// The outputs of an ONNX file have names that its exporter made up; they are a tuple.
+bool names_say_nothing(const Script& script) {
+  return script.kind == "an ONNX file";
+}
+
+// The output that counts, by its name: the one that was asked for, else `logits`, else the only one, or the first tensor of a
+// plain tuple. `named`: they are those of a dictionary or a named tuple.
+at::IValue named_output(const std::vector<std::pair<std::string, at::IValue>>& outputs, bool named, const Script& script) {
   const auto called = [&](const std::string& name) {
     return std::find_if(outputs.begin(), outputs.end(), [&](const auto& output) { return output.first == name; });
   };
@@ -215,14 +221,22 @@ at::IValue named_output(const std::vector<std::pair<std::string, at::IValue>>& o
     input_error("{} has no output '{}'; it has {}", script.path, script.output_name, fmt::join(names, ", "));
   }
   if (const auto found = called("logits"); found != outputs.end()) return found->second;
+  if (named && outputs.size() > 1 && !names_say_nothing(script)) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : outputs) names.push_back(name);
+    input_error("{} gives {}; say which holds its logits: --output-name {} (output_name in Python)", script.path,
+                fmt::join(names, ", "), names.front());
+  }
   const auto first = std::find_if(outputs.begin(), outputs.end(), [](const auto& output) { return output.second.isTensor(); });
   return first == outputs.end() ? at::IValue() : first->second;
 }
 
 at::IValue one_output(const at::IValue& result, const Script& script) {
   std::vector<std::pair<std::string, at::IValue>> outputs;
+  bool named = result.isGenericDict();
   if (result.isTuple()) {
     const auto schema = result.type()->expectRef<c10::TupleType>().schema();  // of a named tuple
+    named = schema != nullptr;
     const auto& elements = result.toTupleRef().elements();
     for (std::size_t i = 0; i < elements.size(); ++i)
       outputs.emplace_back(schema ? schema->arguments()[i].name() : std::to_string(i), elements[i]);
@@ -233,7 +247,46 @@ at::IValue one_output(const at::IValue& result, const Script& script) {
   } else {
     return result;
   }
-  return named_output(outputs, script);
+  return named_output(outputs, named, script);
+}
+
+// What a tuple or dictionary is made of, by name; empty where a name is not known.
+std::vector<std::pair<std::string, torch::jit::Value*>> parts_of(torch::jit::Node* node) {
+  std::vector<std::pair<std::string, torch::jit::Value*>> parts;
+  if (node->kind() == torch::jit::prim::TupleConstruct) {
+    const auto schema = node->output()->type()->expectRef<c10::TupleType>().schema();
+    for (std::size_t i = 0; i < node->inputs().size(); ++i)
+      parts.emplace_back(schema ? schema->arguments()[i].name() : std::to_string(i), node->input(i));
+  } else if (node->kind() == torch::jit::prim::DictConstruct) {
+    for (std::size_t i = 0; i + 1 < node->inputs().size(); i += 2) {
+      const auto key = torch::jit::toIValue(node->input(i));
+      if (!key || !key->isString()) return {};
+      parts.emplace_back(key->toStringRef(), node->input(i + 1));
+    }
+  }
+  return parts;
+}
+
+// Where the graph shows which of several outputs counts it gives that one alone, so that what ends in a dictionary can become a
+// network too. Otherwise the outputs are looked at when there are some (one_output).
+void keep_one_output(Script& script) {
+  torch::jit::Graph& graph = *script.graph();
+  if (graph.outputs().size() != 1) return;
+  torch::jit::Node* last = graph.outputs()[0]->node();
+  const auto parts = parts_of(last);
+  const auto called = [&](const std::string& name) {
+    return std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == name; });
+  };
+  auto chosen = called(script.output_name.empty() ? "logits" : script.output_name);
+  const bool ordered = last->kind() == torch::jit::prim::TupleConstruct &&
+                       last->output()->type()->expectRef<c10::TupleType>().schema() == nullptr;
+  if (chosen == parts.end() && script.output_name.empty() && (ordered || parts.size() == 1 || names_say_nothing(script)))
+    chosen = parts.begin();
+  if (chosen == parts.end() || chosen->second->type()->kind() != c10::TypeKind::TensorType) return;
+  graph.eraseOutput(0);
+  graph.registerOutput(chosen->second);
+  torch::jit::Function& function = script.module.get_method("forward").function();
+  function.setSchema(function.getSchema().cloneWithReturns({c10::Argument("", c10::TensorType::get())}));
 }
 
 at::Tensor as_outputs(const at::IValue& result, const Script& script, const at::Tensor& inputs) {
@@ -258,6 +311,7 @@ void complete(Script& script, const ModelOptions& options, const GivenInputs& gi
   }
   script.output_kind = options.output_kind;
   script.output_name = options.output_name;
+  keep_one_output(script);
   for (std::string& note : prepare_for_evaluation(*graph, script.output_kind)) script.notes.push_back(std::move(note));
   torch::jit::EliminateDeadCode(graph);
   refuse_random(*graph, script.path);
@@ -320,6 +374,14 @@ void read_sizes(Script& script, const program::Input& input) {
     sample.push_back(*input.sizes[i]);
   }
   script.traced_shape = sample;
+}
+
+// As refused_inputs, with what the caller gave instead of how it is packed.
+[[noreturn]] void refused_parts(const Script& script, const std::string& message) {
+  std::vector<std::string> given;
+  for (const GivenInput& input : script.packing->inputs())
+    given.push_back(fmt::format("{} {} ({})", input.name, to_string(input.shape), type_word(input.type)));
+  input_error("{} refused samples of {}: {}", script.path, fmt::join(given, ", "), essence(message));
 }
 
 // As many samples at once as the file was made for; the last ones are filled up with copies.
@@ -409,6 +471,7 @@ at::Tensor run_script(const Script& script, const at::Tensor& inputs) {
     throw;
   } catch (const std::exception& error) {
     throw_if_out_of_memory(error);
+    if (script.packing) refused_parts(script, error.what());
     refused_inputs(script.path, inputs, error.what());
   }
   return as_outputs(result, script, inputs);
