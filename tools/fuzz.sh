@@ -13,6 +13,8 @@ names=("$@")
 findings=build-fuzz/findings
 page=docs/reliability.md
 mkdir -p "$findings" build-fuzz/work
+# Watching for pointers into frames that have returned takes half of the time or more; everything else is watched for.
+export ASAN_OPTIONS=detect_stack_use_after_return=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 failed=0
 
 all=()

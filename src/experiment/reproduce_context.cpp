@@ -37,9 +37,16 @@ int threads_on(at::Device device, int asked) {
   return device.is_cpu() ? std::max(1, static_cast<int>(std::thread::hardware_concurrency())) : 1;
 }
 
+// Cells of earlier versions have none.
+std::string digest_of(const Json& value) {
+  return sha256_hex(as_bytes(dump_json(value)));
+}
+
 Json read_kept(const std::string& path, const std::string& key) {
   Json kept = read_json(path);
   if (kept.value("key", "") != key) input_error("{} is not what its name says; remove it and run again", path);
+  if (kept.contains("digest") && kept.at("digest") != digest_of(kept.at("value")))
+    input_error("{} is not as it was computed; remove it and run again", path);
   return kept;
 }
 
@@ -58,7 +65,11 @@ bool computed(const Job<Json>& job, const std::string& path, const std::string& 
     if (!file_exists(path)) {
       const auto start = std::chrono::steady_clock::now();
       const Json value = job.compute();
-      write_json(path, {{"key", job.key}, {"value", value}, {"on", machine}, {"seconds", seconds_since(start)}});
+      write_json(path, {{"key", job.key},
+                        {"value", value},
+                        {"digest", digest_of(value)},
+                        {"on", machine},
+                        {"seconds", seconds_since(start)}});
     }
     std::error_code ignored;
     std::filesystem::remove(working, ignored);

@@ -80,6 +80,13 @@ def test_gates_of_the_file_and_of_the_flags_both_count(holdfast, config, tmp_pat
     assert "NOT MET top_k(k=3).low>=0.99" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["../net", "a/b", ".hidden", "net\\u0000other"])
+def test_the_name_of_a_model_leads_to_no_other_folder(holdfast, config, tmp_path, name):
+    (tmp_path / "audit.toml").write_text(CONFIG.replace('name = "net"', f'name = "{name}"'))
+    holdfast.fails(*config, "--out", "run", saying="cannot name a folder")
+    assert not (tmp_path / "run").exists()
+
+
 def test_explainers_compare_with_training_rows(holdfast, config, tmp_path):
     """A background is needed; a configuration's datasets have one."""
     shap = ["--set", 'explainers=["gradient_shap"]', "--set", 'attacks=["random(samples=3)"]']

@@ -335,6 +335,10 @@ def test_a_reproduction_of_changed_data_is_another_run(holdfast, table, tmp_path
     assert after == (tmp_path / "fresh" / "results.json").read_bytes() != before
     (tmp_path / "run" / "results.json").write_bytes(before)
     holdfast.fails(*command, saying=["run/results.json", "changed after the run"])
+    cell = next(path for path in sorted((tmp_path / "fresh" / "cells").glob("*.json")) if "value" in json.loads(path.read_text()))
+    kept = json.loads(cell.read_text())
+    cell.write_text(json.dumps({**kept, "value": {"edited": 1}}))
+    holdfast.fails(*command[:-1], "fresh", "--restart", saying=[f"cells/{cell.name}", "is not as it was computed"])
 
 
 def test_a_column_is_derived_from_one_before_it(holdfast, table, tmp_path):

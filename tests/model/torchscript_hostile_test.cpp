@@ -42,7 +42,7 @@ TEST(HarmlessScripts, WhatAFileWarnsOfIsLeftOut) {
   const auto model = load_script("hostile/warns");
   model->logits(at::ones({2, 6}));
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::Not(::testing::HasSubstr("title of the terminal")));
-  EXPECT_THAT(model->describe(), ::testing::HasSubstr("what the file prints is left out"));
+  EXPECT_THAT(model->describe(), ::testing::Not(::testing::HasSubstr("left out")));
 }
 
 // Every operator of this torch that takes a text, and so could name a file, was looked at. A new torch may bring others.

@@ -6,6 +6,7 @@
 #include "holdfast/core/clock.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/log.h"
+#include "holdfast/core/printable.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/data/byte_images.h"
 #include "holdfast/data/dataset.h"
@@ -90,8 +91,8 @@ AuditConfig::ModelEntry read_model(const ConfigTable& table, const AuditConfig& 
   for (const AuditConfig::ModelEntry& other : config.models) {
     if (other.name == entry.name) usage_error("{}: two models are called '{}'", table.where("name"), entry.name);
   }
-  if (entry.name.empty() || entry.name.find_first_of("/\\") != std::string::npos || entry.name[0] == '.') {
-    usage_error("{}: '{}' cannot name a folder", table.where("name"), entry.name);
+  if (entry.name.empty() || entry.name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos || entry.name[0] == '.') {
+    usage_error("{}: '{}' cannot name a folder", table.where("name"), printable(entry.name));
   }
   entry.dataset = find_dataset(table, config.datasets);
   entry.training.seed = config.seed;
