@@ -32,6 +32,8 @@ class Given:
     #: Classes that came with the samples, from data loaders.
     labels: torch.Tensor | None = None
     encoding: Encoding | None = field(default=None, repr=False)
+    #: The loader draws another order each time, so that nothing beside it belongs to its samples.
+    shuffled: bool = False
 
     def __post_init__(self) -> None:
         if self.tensor.dim() == 0:
@@ -53,7 +55,8 @@ def read_inputs(inputs: Any, schema: Any, what: str = "inputs") -> Given:
         return Given(encoding.tensor(inputs), known, encoding.giver(inputs), encoding=encoding)
     if isinstance(inputs, (torch.utils.data.DataLoader, torch.utils.data.Dataset)):
         tensor, labels = _stream(inputs, what)
-        return Given(tensor, to_native(schema), as_given(tensor), labels)
+        shuffled = isinstance(getattr(inputs, "sampler", None), torch.utils.data.RandomSampler)
+        return Given(tensor, to_native(schema), as_given(tensor), labels, shuffled=shuffled)
     if isinstance(inputs, list) and inputs and all(isinstance(one, torch.Tensor) for one in inputs):  # a tuple: several inputs
         shapes = {tuple(one.shape) for one in inputs}
         if len(shapes) > 1:
@@ -120,10 +123,16 @@ def _parts(batch: Any, what: str) -> tuple[torch.Tensor, torch.Tensor | None]:
     raise Error(f"{what}: a batch is a {type(batch).__name__}; a tensor or (samples, labels) is expected")
 
 
+def check_order(given: Given | None, what: str) -> None:
+    if given is not None and given.shuffled:
+        raise Error(f"{what}: the loader shuffles its samples, so these belong to others; use a loader with shuffle=False")
+
+
 def read_labels(labels: Any, given: Given | None) -> torch.Tensor | None:
     """True classes: those given, or those that came with the samples. Categories of pandas are classes in their order."""
     if labels is None:
         return None if given is None else given.labels
+    check_order(given, "labels")
     if hasattr(labels, "cat"):
         labels = labels.cat.codes.where(labels.notna(), np.nan)
     elif hasattr(labels, "codes"):  # pandas.Categorical

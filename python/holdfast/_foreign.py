@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,10 @@ def _attributed(thing: Any, arguments: dict[str, Any]) -> Callable[..., Any]:
 
 
 def _shap_values(thing: Any, arguments: dict[str, Any]) -> Callable[..., Any]:
+    known = inspect.signature(thing.shap_values).parameters
+    if "silent" in known or type(thing).__name__ in ("KernelExplainer", "Kernel"):  # the latter takes it unnamed
+        arguments.setdefault("silent", True)  # else each call draws a bar of its own
+
     def explain(model: Any, x: torch.Tensor, target: torch.Tensor) -> np.ndarray[Any, Any]:
         rows = x.detach().cpu()
         takes_tensors = type(thing).__name__ in ("DeepExplainer", "GradientExplainer", "Deep", "Gradient")

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import threading
 import weakref
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from ._data import Given, read_inputs
 from ._estimator import EitherFunction, estimator_function, is_estimator, is_method_of_estimator
 from ._inputs import Form, array_form, packed_form, several_inputs
 from ._pipeline import PreparedNetwork, is_network_pipeline, pipeline_model
-from ._session import listening, warn
+from ._session import HoldfastWarning, listening, warn
 
 
 class Model:
@@ -334,6 +335,9 @@ def input_form(model: Any, inputs: Any, schema: Any) -> Form:
         adapted = _adapted(model)
         return packed_form(adapted.model, inputs, schema, embedding=adapted.embedding, special_tokens=adapted.special_tokens)
     given = read_inputs(inputs, None)  # tokens make a schema of their own from the caller's
+    if given.shuffled:
+        text = "inputs: the loader shuffles its samples; results are in the order of this one time, and cannot be made again"
+        warnings.warn(text, HoldfastWarning, stacklevel=3)
     adapted = _adapted(model, given)
     return array_form(adapted.model, given, schema, embedding=adapted.embedding, special_tokens=adapted.special_tokens)
 

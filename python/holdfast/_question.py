@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from . import _core
 from ._arrays import class_tensor, optional_tensor
 from ._core import Error
+from ._data import check_order
 from ._inputs import Form
 from ._schema import to_native
 
@@ -66,6 +69,8 @@ def make_question(
     inputs = form.array
     if form.function is not None and (baseline is not None or background is not None):
         raise Error("baseline and background are not taken beside token ids or several inputs")
+    if targets is not None and np.ndim(targets) > 0:
+        check_order(form.given, "targets")
     question = _core.Question()
     question.model = native
     samples = question.samples

@@ -137,10 +137,9 @@ class Run:
         """What all rows have in common stands above the table; rows that miss a gate are marked."""
         rows = [_flat(row) for row in self.rows]
         told = ["model", *_telling(rows, [name for name in _NAMES if name != "model"])]
-        common = [
-            f"{one[name]:g}" if name == "epsilon" else str(one[name]) for one in rows[:1] for name in _NAMES if name not in told
-        ]
-        common += _same(rows, "norm")
+        common = [str(one[name]) for one in rows[:1] for name in _NAMES[:-1] if name not in told]
+        size = f" {rows[0]['epsilon']:g}" if rows and "epsilon" not in told else ""
+        common += [norm + size for norm in _same(rows, "norm")]
         for row in rows:
             interval = "" if row["low"] is None else f" [{_short(row['low'])}, {_short(row['high'])}]"
             row["mean [95 %]"] = _short(row["mean"]) + interval

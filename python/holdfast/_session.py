@@ -22,7 +22,9 @@ class _Bar:
     _SECONDS_BETWEEN_BEATS = 1.0
 
     def __init__(self) -> None:
-        from tqdm.auto import tqdm
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # notebooks without ipywidgets get the bar of terminals
+            from tqdm.auto import tqdm
 
         self._make = tqdm
         self._bar: Any = None
@@ -32,11 +34,13 @@ class _Bar:
 
     def __call__(self, what: str, done: int, total: int, seconds_left: float | None, note: str, finished: bool) -> None:
         with self._lock:
-            if self._bar is None:
-                self._bar = self._make(total=total or None, desc=what, leave=False)
+            shape = None
             if total > 0:
-                left = "{remaining}" if seconds_left is None else self._make.format_interval(seconds_left)
-                self._bar.bar_format = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<" + left + "{postfix}"
+                left = "?" if seconds_left is None else self._make.format_interval(seconds_left)
+                shape = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<" + left + "{postfix}"
+            if self._bar is None:
+                self._bar = self._make(total=total or None, desc=what, leave=False, bar_format=shape)
+            self._bar.bar_format = shape
             self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(done - self._bar.n)
         if finished:

@@ -61,7 +61,7 @@ class TestShap:
         expected = np.stack([values[i, :, target] for i, target in enumerate(targets)])
         np.testing.assert_allclose(maps.numpy(), expected, rtol=1e-6)
 
-    def test_kernel_explainer_is_attacked_without_gradients(self, shap, network):
+    def test_kernel_explainer_is_attacked_without_gradients(self, shap, network, capfd):
         def probabilities(rows):
             with torch.no_grad():
                 return torch.softmax(network(torch.as_tensor(rows, dtype=torch.float32)), 1).numpy()
@@ -73,6 +73,7 @@ class TestShap:
                 network, torch.rand(2, 5), "random(samples=3)", explainer=thing, metric="top_k(k=2)", threat={"epsilon": 0.2}
             )
         assert moved.explainer == "shap_kernel_explainer" and int(moved.followed.max()) == 0
+        assert "it/s]" not in capfd.readouterr().err, "it draws no bar of its own for every call"
 
 
 def test_stubs_are_strict(tmp_path):

@@ -1,6 +1,9 @@
 """The notebooks run from the first cell to the last, and show what they should."""
 
+import json
+
 import pytest
+import torch
 from conftest import ROOT
 
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
@@ -18,6 +21,24 @@ def test_runs(path):
     assert "text/html" in shown and "image/png" in shown, "a table and a picture are shown"
     html = "".join("".join(output["data"]["text/html"]) for output in outputs if "text/html" in output.get("data", {}))
     assert "<table" in html and "failed" in html and "passed" in html, "one gate fails and one passes"
+
+
+def trained_models(path):
+    """The numbers of the models of a notebook, of which the cells before the first audit are run."""
+    names = {}
+    for cell in json.loads(path.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+        if models := names.get("models") or names.get("model"):
+            modules = [model[-1] for model in models.values()] if isinstance(models, dict) else [models]
+            return [value.clone() for module in modules for value in module.state_dict().values()]
+    raise AssertionError("there is no model")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_trains_the_same_models_again(path):
+    pytest.importorskip("sklearn")
+    assert all(torch.equal(a, b) for a, b in zip(trained_models(path), trained_models(path), strict=True))
 
 
 def test_there_are_three():

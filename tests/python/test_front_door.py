@@ -135,6 +135,23 @@ def test_batches_of_numpy_and_targets_that_are_no_classes(network, inputs):
         assert audit(network, data).results == audit(network, inputs).results
 
 
+def test_a_loader_that_shuffles(network, inputs):
+    data = torch.utils.data.TensorDataset(inputs, torch.arange(20) % 3)
+    loader = torch.utils.data.DataLoader(data, batch_size=6, shuffle=True)
+    with pytest.warns(
+        holdfast.HoldfastWarning, match="the loader shuffles its samples; results are in the order of this one"
+    ) as caught:
+        run = audit(network, loader)
+    assert caught[0].filename.endswith("test_front_door.py")
+    assert (
+        run.rows[0]["count"] == 20
+        and run.results["models"][0]["accuracy"] == audit(network, data).results["models"][0]["accuracy"]
+    )
+    refuses(lambda: audit(network, loader, labels=torch.arange(20) % 3), "labels: the loader shuffles its samples")
+    refuses(lambda: holdfast.explain(network, loader, targets=[0] * 20), "targets: the loader shuffles its samples")
+    assert holdfast.explain(network, loader, targets=1).shape == (20, 6)
+
+
 def test_columns_that_are_no_features(inputs, network):
     frame = pd.DataFrame(inputs.numpy(), columns=list("abcdef"))
     whole = holdfast.explain(network, frame.astype(object))
@@ -282,6 +299,24 @@ def test_ctrl_c_while_the_bar_is_drawn_says_nothing_else(tmp_path):
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert output == b"stopped\n" and b"Traceback" not in errors, errors.decode()[-2000:]
+
+
+def test_the_bar_in_a_notebook_without_widgets_warns_of_nothing(tmp_path):
+    code = """
+        import sys, types
+        class Shell:
+            config = {"IPKernelApp": {}}
+        sys.modules["IPython"] = types.SimpleNamespace(get_ipython=Shell)
+        sys.modules["ipykernel"] = sys.modules["ipywidgets"] = None
+        import holdfast, torch
+        model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+        threat = holdfast.Threat("l2", 0.1)
+        holdfast.audit(model, torch.rand(8, 4), attack="random(samples=3)", metric="top_k(k=1)", threat=threat)
+    """
+    command = [sys.executable, "-W", "always::Warning:tqdm", "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "audit:" in done.stderr, done.stderr
+    assert "IProgress" not in done.stderr and "it/s" not in done.stderr, done.stderr
 
 
 def test_a_missing_library_is_one_sentence(tmp_path):
