@@ -570,6 +570,11 @@ describe("report", { skip }, () => {
     await drawn(index);
     assert.match(await index.locator("h1").textContent(), /table 2/i);
     assert.ok(await index.locator(".drawing svg .mark-symbol path").count() > 3);
+    const dark = await open("site/lens.html#fig4", { colorScheme: "dark" });
+    assert.deepEqual(await texts(dark, "nav.runs button[aria-pressed=true]"), ["lens/fig4"]);
+    assert.ok(await dark.locator(".drawing svg .mark-rule line").count() > 3, "intervals");
+    assert.equal(await dark.locator(".drawing svg [stroke=black]").count(), 0, "black is not seen on a dark page");
+    await finish(dark);
     await keep(index, "site.png");
     const table = JSON.parse(readFileSync(path.join(root, "results/lens/table2.json"), "utf8")).tables[0];
     const csv = readdirSync(path.join(folder, "site/csv/lens")).find((name) => name.startsWith("table2_"));
