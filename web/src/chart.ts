@@ -10,6 +10,7 @@ const config = (colours: Theme) => ({
   background: "transparent",
   view: { stroke: null },
   axis: { labelColor: colours.soft, titleColor: colours.soft, gridColor: colours.line, domainColor: colours.soft, tickColor: colours.line, labelLimit: 260, titleFontWeight: 500 },
+  axisXDiscrete: { labelAngle: -30 },
   header: { labelColor: colours.ink, labelFontWeight: 600, title: null },
   legend: { labelColor: colours.soft, titleColor: colours.soft, labelLimit: 300 },
   title: { color: colours.ink },

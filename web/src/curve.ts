@@ -27,11 +27,12 @@ function panelNames(rows: Row[]): Map<string, string> {
   return new Map(panels.map(([key], i) => [key, names[i]]));
 }
 
-// The lower level from zero, the other one from there: no colour lies on another.
-function bands(rows: Row[]): { kind: string; from: number; to: number; level: string }[] {
+// The level that is nearer to no likeness from there, the other one from that: no colour lies on another. `end` is where no likeness
+// is: 0, or the top of a chart of distances.
+function bands(rows: Row[], end: number): { kind: string; from: number; to: number; level: string }[] {
   const levels = ([["chance", mean(rows.map((row) => row.chance))], ["between", mean(rows.map((row) => row.between))]] as [string, number | null][])
-    .filter((level): level is [string, number] => level[1] != null).sort((a, b) => a[1] - b[1]);
-  return levels.map(([kind, to], i) => ({ kind, from: i ? levels[i - 1][1] : Math.min(0, to), to, level: number(to) }));
+    .filter((level): level is [string, number] => level[1] != null).sort((a, b) => Math.abs(a[1] - end) - Math.abs(b[1] - end));
+  return levels.map(([kind, to], i) => ({ kind, from: i ? levels[i - 1][1] : end, to, level: number(to) }));
 }
 
 // What the axis of values is called.
@@ -43,13 +44,13 @@ function valueTitle(rows: Row[]): string {
 
 export function curve(run: Run, rows: Row[]): HTMLElement {
   const higher = rows[0].direction === "higher", names = panelNames(rows), titles = [...names.values()];
+  const lowest = Math.min(0, ...rows.map((row) => row.low ?? row.mean ?? 0));
+  const top = 1.05 * Math.max(...rows.map((row) => Math.max(row.high ?? row.mean ?? 0, row.between ?? 0, row.chance ?? 0)));
   const values: Record<string, unknown>[] = [];
   for (const [key, mine] of groupBy(rows, panelOf)) {
     const at = { panel: names.get(key) };
-    if (higher) {
-      for (const band of bands(mine)) values.push({ ...at, ...band });
-      values.push({ ...at, kind: "strongest", epsilon: 0, mean: 1, text: "1, no nudge" });
-    }
+    for (const band of bands(mine, higher ? lowest : top)) values.push({ ...at, ...band });
+    values.push({ ...at, kind: "strongest", epsilon: 0, mean: higher ? 1 : 0, text: `${higher ? 1 : 0}, no nudge` });
     for (const limit of distinct(mine, (row) => row.metric).flatMap((metric) => limits(run, metric))) values.push({ ...at, kind: "gate", mean: limit });
     for (const same of groupBy(mine, (row) => String(row.threat.epsilon)).values()) {
       const worst = strongest(same);
@@ -63,7 +64,7 @@ export function curve(run: Run, rows: Row[]): HTMLElement {
     }
     if (mine.some((row) => certified(row) != null)) values.push({ ...at, kind: "certified", epsilon: 0, mean: 1 });
   }
-  const lowest = Math.min(0, ...rows.map((row) => row.low ?? row.mean ?? 0)), several = distinct(rows, (row) => row.dataset).length > 1;
+  const several = distinct(rows, (row) => row.dataset).length > 1;
   const units = distinct(rows, (row) => row.threat.norm), unit = units.length === 1 ? ` (${norms[units[0]] ?? units[0]})` : "";
   const tooltip = ["attack", "epsilon", "text", "chance", "between", "certified"].map((field) => ({ field, title: field === "text" ? "value" : field }));
   const only = (...kinds: string[]) => [{ filter: { field: "kind", oneOf: kinds } }];
@@ -71,7 +72,7 @@ export function curve(run: Run, rows: Row[]): HTMLElement {
     const most = Math.max(1, Math.min(titles.length, Math.floor(room / (190 + APART)))), columns = Math.ceil(titles.length / Math.ceil(titles.length / most)); // rows of about the same length
     const width = Math.max(120, Math.min(titles.length === 1 ? ALONE : WIDEST, (room - AXIS + APART) / columns - APART));
     const x = { field: "epsilon", type: "quantitative", title: `size of the nudge: epsilon${unit}`, axis: { tickCount: 4, grid: false } };
-    const y = { field: "mean", type: "quantitative", title: valueTitle(rows), scale: higher ? { domain: [lowest, 1.02], nice: false } : {}, axis: higher ? { values: [0, 0.25, 0.5, 0.75, 1], format: ".2~f" } : {} };
+    const y = { field: "mean", type: "quantitative", title: valueTitle(rows), scale: { domain: higher ? [lowest, 1.02] : [0, top], nice: false }, axis: higher ? { values: [0, 0.25, 0.5, 0.75, 1], format: ".2~f" } : {} };
     const band = (kind: "between" | "chance") => ({ transform: only(kind), mark: { type: "rect", color: colours[kind], opacity: kind === "chance" ? 0.5 : 0.32 },
       encoding: { x: { value: 0 }, x2: { value: "width" }, y: { field: "from", type: "quantitative" }, y2: { field: "to" }, tooltip: [{ field: "level", title: kind }] } });
     return {
@@ -140,7 +141,7 @@ export function curves(run: Run): HTMLElement {
       }
       left = left.filter((row) => keys[key](row) === chosen[key]);
     }
-    place.replaceChildren(h("div", { class: "bar" }, h("h2", { class: "small" }, "How much of the explanation is left"), ...controls), legend(run, left), curve(run, left));
+    place.replaceChildren(h("div", { class: "bar" }, h("h2", { class: "small" }, left[0].direction === "higher" ? "How much of the explanation is left" : "How far the explanation moves"), ...controls), legend(run, left), curve(run, left));
   };
   show();
   return place;

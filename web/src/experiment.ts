@@ -69,7 +69,7 @@ function charted(result: ResultTable): number[] {
 }
 
 // Names of tables and figures begin a heading.
-const heading = (name: string) => h("h2", {}, name.charAt(0).toUpperCase() + name.slice(1));
+const heading = (name: string) => h("h2", {}, name.charAt(0).toUpperCase() + name.slice(1).replace(/^ig(\d+)$/, "igure $1"));
 
 function tableSection(result: ResultTable): HTMLElement {
   const choices = charted(result), place = h("div"), groups = distinct(result.rows, (row) => row.keys[0] ?? "");
@@ -130,13 +130,16 @@ function firstSentence(why: string): string {
 
 function figures(run: ExperimentRun, pictures: Pictures): (HTMLElement | null)[] {
   return run.results.figures.map((figure) => safely(figure.name, () => h("section", {}, heading(figure.name), h("p", {}, figure.caption),
-    figure.spec ? chart((room) => fitted(figure.spec as Record<string, unknown>, room), figure.caption) : null,
+    figure.spec ? chart((room, colours) => inked(fitted(figure.spec as Record<string, unknown>, room), colours.ink), figure.caption) : null,
     figure.panels.length ? stateLegend() : null,
     ...figure.panels.flatMap((panel, i) => [fold(panel.title, () => [h("div", { class: "cards wide" }, ...(run.panels[panel.arrays] ?? []).map((sample) => card(sample, "value", pictures)))], i === 0)]))));
 }
 
 // A chart of one view takes no more than the room there is.
 const fitted = (spec: Record<string, unknown>, room: number): object => (typeof spec.width === "number" ? { ...spec, width: Math.min(spec.width, room - 60) } : spec);
+
+// What a figure draws in black is in the colour of text: black is not seen on a dark page.
+const inked = (spec: object, ink: string): object => JSON.parse(JSON.stringify(spec).replaceAll('{"value":"black"}', `{"value":"${ink}"}`)) as object;
 
 // "dataset mnist, epsilon 0.3, training (batch size 10)"
 function inWords(value: unknown): string {

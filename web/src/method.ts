@@ -1,6 +1,6 @@
 // How it was measured: what was allowed, what was left out, how to run it again, and what the numbers do not say.
-import { threatText, type ModelFacts, type Run } from "./data";
-import { counted, distinct, h, interval, number, percent, shown } from "./dom";
+import { threatText, type ModelFacts, type Row, type Run } from "./data";
+import { counted, distinct, groupBy, h, interval, number, percent, shown } from "./dom";
 import { table, type Column } from "./table";
 import { term } from "./terms";
 
@@ -22,13 +22,16 @@ const LIMITS = [
   "The numbers are about these samples, this explainer, this metric and this size of nudge, and about no others.",
 ];
 
+// "l2 ≤ 0.1, 0.2; l∞ ≤ 0.05"
+const sizes = (rows: Row[]) => [...groupBy(rows, (row) => row.threat.norm).values()].map((same) => `${threatText(same[0].threat)}${distinct(same, (row) => String(row.threat.epsilon)).slice(1).map((size) => `, ${size}`).join("")}`).map(shown).join("; ");
+
 export function method(run: Run): HTMLElement {
   const manifest = run.manifest as Record<string, any>, rows = run.results.rows;
   const most = Math.max(0, ...rows.map((row) => row.most_evaluations ?? 0)), least = Math.min(...rows.map((row) => row.most_evaluations ?? Infinity));
   const flipped = rows.filter((row) => row.flips.samples > 0).length, undefinedValues = rows.reduce((sum, row) => sum + row.undefined, 0), tied = Math.max(0, ...rows.map((row) => Math.max(row.tied_share, row.tied_perturbed ?? 0)));
   const boxes = distinct(rows, (row) => (row.threat.box ? `[${row.threat.box.join(", ")}]` : "none"));
   const lines: [string | HTMLElement, string][] = [
-    ["threat", `nudges of size ${distinct(rows, (row) => threatText(row.threat)).map(shown).join(", ")}; ${boxes.every((box) => box === "none") ? "inputs may take any value" : `inputs stay in the box ${boxes.join(", ")}`}; the predicted class stays, with a margin`],
+    ["threat", `nudges of size ${sizes(rows)}; ${boxes.every((box) => box === "none") ? "inputs may take any value" : `inputs stay in the box ${boxes.join(", ")}`}; the predicted class stays, with a margin`],
     [term("attack"), distinct(rows, (row) => row.attack).map(shown).join(", ")],
     [term("explanation", "explainer"), distinct(rows, (row) => row.explainer).map(shown).join(", ")],
     ["budget", Number.isFinite(least) ? `${least === most ? most : `${least} to ${most}`} gradient evaluations for the sample that held out longest${most > 1.5 * least ? "; compare models under one attack rather than attacks with each other" : ""}` : "–"],
@@ -39,7 +42,7 @@ export function method(run: Run): HTMLElement {
   ];
   for (const dataset of manifest.datasets ?? []) {
     const excluded = (dataset.excluded ?? []).filter((entry: { count: number }) => entry.count > 0).map((entry: { reason: string; count: number }) => `${entry.count} left out (${entry.reason})`);
-    lines.push([shown(dataset.name), shown([`${dataset.samples} samples`, ...(excluded.length ? excluded : ["none left out"]), ...(dataset.notes ?? [])].join("; "))]);
+    lines.push([`samples of ${shown(dataset.name)}`, shown([`${dataset.samples}`, ...(excluded.length ? excluded : ["none left out"]), ...(dataset.notes ?? [])].join("; "))]);
   }
   lines.push(["notes", (manifest.notes ?? []).join(" ") || "none"], ["command", shown((manifest.command ?? []).map(quoted).join(" "))], ["started", String(manifest.started ?? "")],
     ["took", `${number(manifest.seconds, 1)} s on ${manifest.hardware?.cpu ?? "?"}, ${manifest.hardware?.threads ?? "?"} threads, ${manifest.hardware?.device ?? ""}`],

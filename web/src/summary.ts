@@ -82,8 +82,9 @@ function proof(row: Row, k: number): (Node | string)[] {
 
 // What two different inputs share, and what that means for this row.
 function beside(row: Row): (Node | string)[] {
-  if (row.between == null || row.direction === "lower") return ["."];
+  if (row.between == null) return ["."];
   const k = topCount(row.metric);
+  if (row.direction === "lower") return ["; ", term("between", `two different inputs are ${number(row.between)} apart`), ".", meaning(row)];
   return ["; ", term("between", Number.isNaN(k) ? `two different inputs score ${number(row.between)}` : `two different inputs share ${ofTop(row.between, k)}`), ".", meaning(row)];
 }
 
@@ -98,7 +99,7 @@ const MEANINGS: Record<string, string> = {
 };
 
 // "3.1 are left"
-const worth = (row: Row, value: number) => (Number.isNaN(topCount(row.metric)) ? `${number(value)} is left` : `${ofTop(value, topCount(row.metric))} are left`);
+const worth = (row: Row, value: number) => (row.direction === "lower" ? number(value) : Number.isNaN(topCount(row.metric)) ? `${number(value)} is left` : `${ofTop(value, topCount(row.metric))} are left`);
 
 // What a row needs to be called robust and specific (docs/metrics.md), beside an own advantage above 0.
 const ENOUGH_LIFT = 0.2, ENOUGH_SETS = 3;
@@ -106,7 +107,7 @@ const misses = (interval: [number, number] | null | undefined, least: number) =>
 
 function meaning(row: Row): string {
   const text = judged(row)?.[1] ?? "";
-  if (row.beaten_by) return ` But ${shown(row.beaten_by)} does more harm${row.random?.attack === row.beaten_by && row.random.mean != null ? ` (${worth(row, row.random.mean)})` : ""}: the attack is too weak to judge by.`;
+  if (row.beaten_by && text !== "breaks") return ` But ${shown(row.beaten_by)} does more harm${row.random?.attack === row.beaten_by && row.random.mean != null ? ` (${worth(row, row.random.mean)})` : ""}: the attack is too weak to judge by.`;
   if (text !== "partly specific") return MEANINGS[text] ?? "";
   return misses(row.effective_sets_interval, ENOUGH_SETS)
     ? ` But only ${number(row.effective_sets, 1)} different sets are left.`
@@ -115,7 +116,8 @@ function meaning(row: Row): string {
 
 // The conclusion in a few words, as class and text.
 export function judged(row: Row): [kind: string, text: string] | null {
-  if (row.mean == null || row.direction === "lower") return null;
+  if (row.mean == null) return null;
+  if (row.direction === "lower") return judgedApart(row);
   if (row.between != null && row.between >= SAME_EVERYWHERE) return ["trivial", "trivial"];
   if (row.between != null && (row.high ?? row.mean) < row.between) return ["breaks", "breaks"];
   if (row.beaten_by) return ["open", "weak attack"];
@@ -125,6 +127,14 @@ export function judged(row: Row): [kind: string, text: string] | null {
   if (row.between == null) return null;
   if ((row.low ?? row.mean) <= row.between) return ["open", "not decided"];
   return (row.low ?? row.mean) >= HARDLY_MOVES ? ["holds", "hardly moves"] : ["open", "holds in part"]; // maps of images and graphs have no effective sets
+}
+
+// Of distances, which have no fixed scale: whether the explanation moved further than another input's lies away.
+function judgedApart(row: Row): [kind: string, text: string] | null {
+  if (row.between == null || row.mean == null) return null;
+  if ((row.low ?? row.mean) > row.between) return ["breaks", "breaks"];
+  if (row.beaten_by) return ["open", "weak attack"];
+  return ["open", (row.high ?? row.mean) < row.between ? "holds in part" : "not decided"];
 }
 
 // The metric that the verdict is about: the first one that counts top features, else the first.

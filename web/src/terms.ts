@@ -47,7 +47,7 @@ const TERMS: Record<string, [sentence: string, picture: () => SVGElement]> = {
   trivial: ["Two different inputs have nearly the same explanation. It cannot break, because it says the same about every input.", levels(0.97, 0.99)],
   "hardly specific": ["What the attack leaves is more than what two different inputs share, but by less than 0.2.", levels(0.6, 0.7)],
   "partly specific": ["The attack leaves clearly more than what two different inputs share. But the explanation takes only a few different forms, or its top features matter no more for this input than those of another input.", levels(0.4, 0.8)],
-  "holds in part": ["The attack leaves more than what two different inputs share, and less than 0.9 of the explanation.", levels(0.3, 0.6)],
+  "holds in part": ["The attack leaves more than what two different inputs share, and less than 0.9 of the explanation; of a distance: it moves less than two different inputs lie apart.", levels(0.3, 0.6)],
   "hardly moves": ["The attack leaves at least 0.9 of the explanation, and two different inputs share less.", levels(0.3, 0.95)],
   "not decided": ["The 95 % interval includes both answers. More samples would decide.", levels(0.6, 0.62)],
   "first swap": ["The iteration of the attack at which a feature first left the top k.", () => ranks(["kept", "kept", "kept", "new", "lost", "other", "other", "other"])],

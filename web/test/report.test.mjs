@@ -187,6 +187,19 @@ describe("report", { skip }, () => {
     await finish(page);
   });
 
+  it("shows distances the right way up: far is bad, and the levels lie above", async () => {
+    writeFileSync(path.join(folder, "apart.toml"), ENSEMBLE.replace('"er(steps=1,step_size=0.0001)", "gauntlet(effort=light)"', '"er(steps=5,k=3)"').replace('"top_k(k=3)"', '"l2"'));
+    holdfast("audit", "apart.toml", "--out", "apart", "--quiet");
+    const page = await open("apart/report.html"), rows = read("apart", "results.json").rows;
+    assert.ok(rows.every((row) => row.direction === "lower"));
+    assert.equal(await page.locator(".verdicts .badge").count(), 1);
+    assert.match(await page.locator(".verdicts li").textContent(), new RegExp(`two different inputs are ${escaped(rows[0].between.toFixed(3))} apart`));
+    assert.match(await page.locator("#verdict .legend").first().textContent(), /lower is better/);
+    const [value, band] = [await page.locator("#verdict .mark-symbol path").first().boundingBox(), await page.locator("#verdict .mark-rect path").first().boundingBox()];
+    assert.ok(value.y > band.y, "the untouched explanation lies below the levels");
+    await finish(page);
+  });
+
   it("does not call an attack that random points beat a sign of robustness", async () => {
     const beaten = read("ensemble", "results.json").rows.filter((row) => row.beaten_by);
     assert.ok(beaten.length > 0);
@@ -557,6 +570,11 @@ describe("report", { skip }, () => {
     await drawn(index);
     assert.match(await index.locator("h1").textContent(), /table 2/i);
     assert.ok(await index.locator(".drawing svg .mark-symbol path").count() > 3);
+    const dark = await open("site/lens.html#fig4", { colorScheme: "dark" });
+    assert.deepEqual(await texts(dark, "nav.runs button[aria-pressed=true]"), ["lens/fig4"]);
+    assert.ok(await dark.locator(".drawing svg .mark-rule line").count() > 3, "intervals");
+    assert.equal(await dark.locator(".drawing svg [stroke=black]").count(), 0, "black is not seen on a dark page");
+    await finish(dark);
     await keep(index, "site.png");
     const table = JSON.parse(readFileSync(path.join(root, "results/lens/table2.json"), "utf8")).tables[0];
     const csv = readdirSync(path.join(folder, "site/csv/lens")).find((name) => name.startsWith("table2_"));
