@@ -7,8 +7,8 @@ import os
 import shutil
 import tempfile
 import threading
-import weakref
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

@@ -188,8 +188,9 @@ Json run_experiment(const ReproduceOptions& options) {
   }
   const std::string started = utc_now();
   const auto start = std::chrono::steady_clock::now();
-  ExperimentContext context(options.scale, options.seed, options.threads, options.device,
-                            folders_of(options), options.only, options.ranks);
+  ExperimentContext context(options.scale, options.seed, options.threads, options.device, folders_of(options), options.only,
+                            options.ranks);
+  context.looks = options.looks;
   ExperimentResult result = experiment->run(context);
   wait_for_readers(options.ranks, options.folder);
   if (!is_leader) return nullptr;

@@ -39,13 +39,14 @@ bool is_stacked(const TrainOptions& options) {
 }
 
 // Trainings of one recipe on one architecture: seeds, or a grid of its weights.
-std::vector<Stack> grouped(const std::vector<TrainOptions>& options) {
+std::vector<Stack> grouped(const std::vector<TrainOptions>& options, const std::vector<std::size_t>& stacks) {
   std::vector<Stack> groups;
   std::map<std::string, std::size_t> known;
   for (std::size_t i = 0; i < options.size(); ++i) {
     std::string name = fmt::format("{} {} {} {} {}", parse_method_call(options[i].recipe).name, options[i].architecture,
                                    options[i].epochs, options[i].batch_size, options[i].optimizer);
-    if (!is_stacked(options[i])) name += fmt::format(" {}", i);
+    if (!stacks.empty()) name += fmt::format(" {}", stacks[i]);
+    if (!is_stacked(options[i])) name += fmt::format(" alone {}", i);
     const auto [place, is_new] = known.emplace(name, groups.size());
     if (is_new) groups.emplace_back();
     groups[place->second].push_back(i);
@@ -134,7 +135,8 @@ bool is_kept(const TrainOptions& options) {
 }  // namespace
 
 std::vector<TrainedModel> ExperimentContext::train(const ExperimentData& data, std::vector<TrainOptions> options,
-                                                   const std::string& label) {
+                                                   const std::string& label, const std::vector<std::size_t>& stacks) {
+  HOLDFAST_CHECK(stacks.empty() || stacks.size() == options.size());
   std::vector<TrainedModel> trained(options.size());
   for (std::size_t i = 0; i < options.size(); ++i) {
     options[i].device = device;
@@ -144,7 +146,7 @@ std::vector<TrainedModel> ExperimentContext::train(const ExperimentData& data, s
     trained[i].key = data.key + "; " + without_folder(to_json(options[i]).dump(), folders_.models + "/");
   }
   std::vector<Stack> missing;
-  for (const Stack& group : grouped(options)) {
+  for (const Stack& group : grouped(options, stacks)) {
     std::string together;
     for (const std::size_t i : group) together += trained[i].key + "\n";
     bool kept = true, planned = plan_ != nullptr;

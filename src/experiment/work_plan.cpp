@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <queue>
 
 #include <fmt/ranges.h>
@@ -22,7 +23,8 @@ namespace {
 
 constexpr double kEnough = 0.05;        // seconds: a trial that takes longer is not made larger
 constexpr std::int64_t kFewUnits = 2;   // of the first trial
-constexpr std::int64_t kFewSteps = 2;
+constexpr std::int64_t kMoreSteps = 8;  // of a second trial of a training
+constexpr std::size_t kTriedRows = 500;
 
 // Messages and progress of what is only tried are nobody's business.
 class Silence {
@@ -36,6 +38,13 @@ class Silence {
   LogLevel before_;
 };
 
+// Counts this process alone: what else the machine does now says nothing about the run.
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 // What decides the time of trainings that are made together: seeds and the values of weights do not.
 std::string kind_of(const Dataset& dataset, const std::vector<TrainOptions>& together) {
   TrainOptions first = together.front();
@@ -43,22 +52,26 @@ std::string kind_of(const Dataset& dataset, const std::vector<TrainOptions>& tog
   Json json = to_json(first);
   for (const char* call : {"recipe", "objective"}) json[call] = parse_method_call(json.at(call).get<std::string>()).name;
   json.erase("retrain");
-  return fmt::format("{} {} {} {}", dataset.digest, dataset.train.size(), together.size(), json.dump());
+  // Folds of one dataset differ by a sample.
+  return fmt::format("{} {} {} {}", dataset.name, static_cast<std::int64_t>(dataset.train.size()) / first.batch_size,
+                     together.size(), json.dump());
 }
 
 std::int64_t steps_of_an_epoch(const Dataset& dataset, const TrainOptions& options) {
   return static_cast<std::int64_t>(train::epoch_batches(dataset.train, options.batch_size, options.seed, 0).size());
 }
 
-// The dataset with as many training samples as so many steps need, and the trainings of so many epochs on it.
-void train_for_trial(const Dataset& dataset, std::vector<TrainOptions> together, std::int64_t epochs, std::int64_t steps) {
+// The trainings with so many steps, and without a look at validation samples.
+void train_for_trial(const Dataset& dataset, std::vector<TrainOptions> together, std::int64_t steps) {
   Dataset part = dataset;
   const auto rows = static_cast<std::size_t>(steps * together.front().batch_size);
   if (rows < part.train.size()) part.train.resize(rows);
+  part.validation.clear();
   part.test.clear();
   for (TrainOptions& one : together) {
-    one.epochs = epochs;
+    one.epochs = 1;
     one.snapshots.clear();
+    one.early_stopping = {};
     one.retrain = {};  // the network to start from need not be there yet
     one.folder.clear();
   }
@@ -78,9 +91,10 @@ double WorkPlan::time(const Work& work) {
   const TileThread one_thread;
   const std::int64_t before = tensor_memory();
   reset_peak_tensor_memory();
-  const auto start = std::chrono::steady_clock::now();
+  const double start = on_processor_ ? processor_seconds() : 0;
+  const auto start_of_wall = std::chrono::steady_clock::now();
   work();
-  const double seconds = seconds_since(start);
+  const double seconds = on_processor_ ? processor_seconds() - start : seconds_since(start_of_wall);
   piece_memory_ = std::max(piece_memory_, peak_tensor_memory() - before);
   return seconds;
 }
@@ -125,25 +139,35 @@ Json WorkPlan::stand_in(const Job<Json>& job) const {
   return job.trial.stand_in ? job.trial.stand_in(result) : result;
 }
 
-// One epoch more, and one step more, tell what these add. Trainings that stop early take less.
+// Of a look at the validation samples, which ends every epoch: tried on a part of them.
+double WorkPlan::validation_seconds(const Dataset& dataset, const TrainOptions& options) {
+  std::vector<std::int64_t> rows = dataset.validation;
+  const auto [place, is_new] =
+      validation_seconds_.try_emplace(fmt::format("{} {} {}", dataset.name, options.architecture, rows.size() / 10), 0);
+  if (!is_new || rows.empty()) return place->second;
+  const auto all = static_cast<double>(rows.size());
+  rows.resize(std::min(rows.size(), kTriedRows));
+  const Network network = architectures().make(options.architecture)->build(options.seed).to(options.device);
+  const double seconds =
+      time([&] { (void)prediction_quality(measure::predict(network, dataset.inputs_of(rows), 1), dataset.labels_of(rows)); });
+  return place->second = seconds * all / static_cast<double>(rows.size());
+}
+
+// Tries a step, and a few more where that was quick: what they add is the time of a step. Trainings that stop early take less.
 double WorkPlan::seconds_of(const Dataset& dataset, const std::vector<TrainOptions>& together) {
   const TrainOptions& first = together.front();
-  const auto run = [&](std::int64_t epochs, std::int64_t steps) {
-    return time([&] { train_for_trial(dataset, together, epochs, steps); });
-  };
+  const auto run = [&](std::int64_t steps) { return time([&] { train_for_trial(dataset, together, steps); }); };
   const std::int64_t all = steps_of_an_epoch(dataset, first);
-  if (objectives().make(first.objective)->fits()) return run(1, all);
-  std::int64_t steps = std::min(kFewSteps, all);
-  double once = run(1, steps);
-  if (steps < all && once < kEnough) {
-    steps = std::min(all, steps * 8);
-    once = run(1, steps);
+  if (objectives().make(first.objective)->fits()) return run(all);
+  double fixed = 0, a_step = run(1);
+  if (all > 1 && a_step < kEnough) {
+    const double once = run(1);  // the first one waited for files and threads too
+    const std::int64_t more = std::min(all, kMoreSteps) - 1;
+    a_step = std::clamp((run(1 + more) - once) / static_cast<double>(more), 0.0, once);
+    fixed = once - a_step;
   }
-  const double epoch_more = std::max(0.0, run(2, steps) - once);
-  const std::int64_t more = std::min(all, 2 * steps) - steps;
-  const double step_more = more == 0 ? 0 : std::max(0.0, run(1, steps + more) - once) / static_cast<double>(more);
-  const double an_epoch = epoch_more + step_more * static_cast<double>(all - steps);
-  return std::max(0.0, once - epoch_more) + an_epoch * static_cast<double>(first.epochs);
+  const double looks = static_cast<double>(together.size()) * validation_seconds(dataset, first);
+  return fixed + static_cast<double>(first.epochs) * (static_cast<double>(all) * a_step + looks);
 }
 
 void WorkPlan::add_trainings(const Dataset& dataset, const std::vector<TrainOptions>& together) {
@@ -213,7 +237,7 @@ Json part_json(const WorkPlan::Part& part, int threads) {
 
 Json plan_experiments(const std::vector<ReproduceOptions>& runs) {
   HOLDFAST_CHECK(!runs.empty());
-  WorkPlan plan;
+  WorkPlan plan(runs.front().device);
   WorkPlan::Part total;
   Json experiments = Json::array(), notes = Json::array();
   int threads = 1;

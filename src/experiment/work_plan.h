@@ -18,6 +18,8 @@ namespace holdfast::experiment {
 
 class WorkPlan {
  public:
+  explicit WorkPlan(at::Device device) : on_processor_(device.is_cpu()) {}
+
   // Pieces that are added from now on are done side by side; those of phases one after the other.
   void begin_phase() { phases_.emplace_back(); }
 
@@ -57,14 +59,16 @@ class WorkPlan {
   double time(const Work& work);
   const Tried& tried(const Job<Json>& job);
   double seconds_of(const Dataset& dataset, const std::vector<TrainOptions>& together);
+  double validation_seconds(const Dataset& dataset, const TrainOptions& options);
   void add_seconds(double seconds);
 
+  const bool on_processor_;
   std::set<std::string> networks_, cells_, kept_networks_, kept_cells_;
   std::size_t networks_before_ = 0, networks_kept_before_ = 0, cells_before_ = 0, cells_kept_before_ = 0;
   double steps_ = 0, evaluations_ = 0;
   std::vector<std::vector<double>> phases_;
   std::map<std::string, Tried> tried_;               // by kind
-  std::map<std::string, double> training_seconds_;  // by what decides it
+  std::map<std::string, double> training_seconds_, validation_seconds_;  // by what decides them
   std::int64_t piece_memory_ = 0;
 };
 

@@ -318,15 +318,17 @@ std::string changed_table(const TempFolder& folder, const std::string& from, con
 }
 
 TEST(PlanExperiments, CountsWhatTheRunDoes) {
-  for (const std::string choice : {"", "choice = \"er\"\n"}) {
+  const std::string methods = R"(methods = ["Vanilla", "SP"])";
+  for (const std::string& choice : {methods, std::string(R"(methods = ["Vanilla", "SP", 'R2ET\H'])") + "\nchoice = \"er\""}) {
     const TempFolder folder;
-    const std::string file = changed_table(folder, "paper = ", choice + "paper = ");
+    const std::string file = changed_table(folder, methods, choice);
     const ReproduceOptions options{.experiment = file, .threads = 1, .folder = folder / "run"};
     const Json plan = plan_experiments({options});
     EXPECT_FALSE(folder_exists(options.folder)) << "a plan writes nothing";
     EXPECT_EQ(plan.at("experiments")[0].at("experiment"), "mine/rows");
     const Json& total = plan.at("total");
-    EXPECT_GT(total.at("networks").at("train"), choice.empty() ? 3 : 4) << choice;
+    // Two of each method; where weights are chosen, Vanilla and two weights are tried with one seed.
+    EXPECT_EQ(total.at("networks").at("train"), choice == methods ? 4 : 6 + 3);
     EXPECT_EQ(total.at("networks").at("kept"), 0);
     EXPECT_EQ(total.at("cells").at("kept"), 0);
     EXPECT_GT(total.at("steps"), 0);

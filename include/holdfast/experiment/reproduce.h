@@ -203,7 +203,9 @@ class ExperimentContext {
 
   // Trains what is not in the models folder yet, side by side and in stacks where that is faster (reproduce_train.cpp); in the
   // order of `options`, whose folder, device, threads and progress are set here. The models are on the context's device.
-  std::vector<TrainedModel> train(const ExperimentData& data, std::vector<TrainOptions> options, const std::string& label);
+  // Trainings with different numbers in `stacks` are not stacked: one number for each of `options`, or none.
+  std::vector<TrainedModel> train(const ExperimentData& data, std::vector<TrainOptions> options, const std::string& label,
+                                  const std::vector<std::size_t>& stacks = {});
 
   // The jobs' results in their order: those kept from before, the others computed side by side. Numbers are as read back from the
   // file.

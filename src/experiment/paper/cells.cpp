@@ -389,7 +389,7 @@ namespace {
 // So many evaluations of each sample, whose cost grows with its size. Cells of one dataset and call are alike.
 WorkPiece work_of(const StudiedNetwork& subject, const std::string& call, double evaluations) {
   const Schema& schema = subject.data->data.schema;
-  return {fmt::format("{}\n{}\n{}\n{}", subject.data->key, subject.structure, subject.explainer, call),
+  return {fmt::format("{}\n{}\n{}\n{}", subject.data->data.name, subject.structure, subject.explainer, call),
           evaluations * static_cast<double>(positions(subject).size() * static_cast<std::size_t>(schema.layout.inputs()))};
 }
 

@@ -126,26 +126,20 @@ Chosen choose_weights(ExperimentContext& context, const Paper& paper, const Sett
   const auto choice = std::ranges::find(paper.choices, choice_name, &Choice::name);
   if (choice == paper.choices.end()) usage_error("{} has no choice '{}'", paper.name, choice_name);
   const auto seeds = static_cast<std::size_t>(setting.choice_seeds);
+  // A stack's rounding depends on what is in it: each method has its own, so that experiments with other methods have the same
+  // networks.
   std::vector<TrainOptions> options;
+  std::vector<std::size_t> stacks;
   for (std::size_t i = 0; i <= candidates.size(); ++i) {  // Vanilla first
     const Method& method = i == 0 ? paper.method("Vanilla") : methods[candidates[i - 1].method];
-    for (std::size_t seed = 0; seed < seeds; ++seed)
+    for (std::size_t seed = 0; seed < seeds; ++seed) {
       options.push_back(
           best_training(setting, method, i == 0 ? "" : candidates[i - 1].weights, context.seed + kChoiceSeeds + seed));
+      stacks.push_back(i == 0 ? methods.size() : candidates[i - 1].method);
+    }
   }
-  // A stack's rounding depends on what is in it: one method at a time is trained, so that experiments with other methods have the
-  // same networks.
-  std::vector<TrainedModel> trained;
-  for (std::size_t begin = 0; begin < options.size();) {
-    std::size_t end = begin + seeds;
-    while (begin > 0 && end < options.size() && candidates[end / seeds - 1].method == candidates[begin / seeds - 1].method)
-      end += seeds;
-    for (TrainedModel& one : context.train(
-             *data, {options.begin() + static_cast<std::ptrdiff_t>(begin), options.begin() + static_cast<std::ptrdiff_t>(end)},
-             fmt::format("{}: weights to choose from", setting.name)))
-      trained.push_back(std::move(one));
-    begin = end;
-  }
+  const std::vector<TrainedModel> trained =
+      context.train(*data, options, fmt::format("{}: weights to choose from", setting.name), stacks);
   const std::vector<double> shares =
       kept_shares(context, *choice, setting, data, {trained.begin() + static_cast<std::ptrdiff_t>(seeds), trained.end()});
   const auto mean_area = [&](std::size_t of) {
