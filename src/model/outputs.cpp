@@ -90,11 +90,12 @@ class ReadOutputs final : public Model {
   std::size_t before_reshapes(const Network& body) const {
     const std::size_t end = body.nodes().size() - 1;
     std::size_t place = end;
-    const auto is_reshape = [](const Node& node) {
-      return std::holds_alternative<op::Reshape>(node.operation) || std::holds_alternative<op::Flatten>(node.operation);
+    const auto only_reshapes = [&](std::size_t i) {
+      const Node& node = body.nodes()[i];
+      return is_one_of<op::Reshape, op::Flatten, op::SelectIndex>(node.operation) &&
+             node.inputs == std::vector{static_cast<int>(i) - 1};
     };
-    while (place > 1 && is_reshape(body.nodes()[place]) && body.nodes()[place].inputs == std::vector{static_cast<int>(place) - 1})
-      --place;
+    while (place > 1 && only_reshapes(place)) --place;
     const std::optional<Layout> known = model_->layout();
     if (place == end || !known) return end;
     std::vector<std::int64_t> shape = known->sample_shape();
