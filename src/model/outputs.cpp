@@ -78,8 +78,7 @@ class ReadOutputs final : public Model {
     if (linear == nullptr || linear->weight.requires_grad() || linear->weight.size(0) != 1) return std::nullopt;
     const at::NoGradGuard no_graph;
     Network network;
-    for (std::size_t i = 0; i < place; ++i)
-      network.add(body.nodes()[i].name, body.nodes()[i].operation, body.nodes()[i].inputs);
+    for (std::size_t i = 0; i < place; ++i) network.add(body.nodes()[i].name, body.nodes()[i].operation, body.nodes()[i].inputs);
     const at::Tensor bias = linear->bias.defined() ? halves.squeeze(1) * linear->bias : at::Tensor();
     network.add(last.name, op::Linear{.weight = at::matmul(halves, linear->weight), .bias = bias}, last.inputs);
     return network;

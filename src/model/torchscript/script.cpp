@@ -278,8 +278,8 @@ void keep_one_output(Script& script) {
     return std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == name; });
   };
   auto chosen = called(script.output_name.empty() ? "logits" : script.output_name);
-  const bool ordered = last->kind() == torch::jit::prim::TupleConstruct &&
-                       last->output()->type()->expectRef<c10::TupleType>().schema() == nullptr;
+  const bool ordered =
+      last->kind() == torch::jit::prim::TupleConstruct && last->output()->type()->expectRef<c10::TupleType>().schema() == nullptr;
   if (chosen == parts.end() && script.output_name.empty() && (ordered || parts.size() == 1 || names_say_nothing(script)))
     chosen = parts.begin();
   if (chosen == parts.end() || chosen->second->type()->kind() != c10::TypeKind::TensorType) return;
