@@ -285,6 +285,7 @@ void keep_one_output(Script& script) {
   if (chosen == parts.end() || chosen->second->type()->kind() != c10::TypeKind::TensorType) return;
   graph.eraseOutput(0);
   graph.registerOutput(chosen->second);
+  if (!last->hasUses()) last->destroy();  // else it would count as another reader of the logits
   torch::jit::Function& function = script.module.get_method("forward").function();
   function.setSchema(function.getSchema().cloneWithReturns({c10::Argument("", c10::TensorType::get())}));
 }
