@@ -29,8 +29,8 @@ constexpr std::int64_t kOpaqueCopies = 256;
 constexpr std::int64_t kCacheBytes = std::int64_t{4} << 20;
 constexpr std::int64_t kBusyRows = 128;
 // What a model that is no network holds is not known: this many rows, or so many numbers of small samples, keep a pass with
-// gradients busy (a transformer of 64 tokens: 256 rows are 25 % slower than 32). Without gradients activations are dropped at once,
-// and a call may cost more than its rows.
+// gradients busy (a transformer of 64 tokens: 256 rows are 25 % slower than 32). Without gradients activations are dropped at
+// once, and a call may cost more than its rows.
 constexpr std::int64_t kOpaqueBusyRows = 32;
 constexpr std::int64_t kOpaqueBusyNumbers = 32768;
 

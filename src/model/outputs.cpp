@@ -78,8 +78,7 @@ class ReadOutputs final : public Model {
     if (linear == nullptr || linear->weight.requires_grad() || linear->weight.size(0) != 1) return std::nullopt;
     const at::NoGradGuard no_graph;
     Network network;
-    for (std::size_t i = 0; i < place; ++i)
-      network.add(body.nodes()[i].name, body.nodes()[i].operation, body.nodes()[i].inputs);
+    for (std::size_t i = 0; i < place; ++i) network.add(body.nodes()[i].name, body.nodes()[i].operation, body.nodes()[i].inputs);
     const at::Tensor bias = linear->bias.defined() ? halves.squeeze(1) * linear->bias : at::Tensor();
     network.add(last.name, op::Linear{.weight = at::matmul(halves, linear->weight), .bias = bias}, last.inputs);
     return network;
@@ -90,11 +89,12 @@ class ReadOutputs final : public Model {
   std::size_t before_reshapes(const Network& body) const {
     const std::size_t end = body.nodes().size() - 1;
     std::size_t place = end;
-    const auto is_reshape = [](const Node& node) {
-      return std::holds_alternative<op::Reshape>(node.operation) || std::holds_alternative<op::Flatten>(node.operation);
+    const auto only_reshapes = [&](std::size_t i) {
+      const Node& node = body.nodes()[i];
+      return is_one_of<op::Reshape, op::Flatten, op::SelectIndex>(node.operation) &&
+             node.inputs == std::vector{static_cast<int>(i) - 1};
     };
-    while (place > 1 && is_reshape(body.nodes()[place]) && body.nodes()[place].inputs == std::vector{static_cast<int>(place) - 1})
-      --place;
+    while (place > 1 && only_reshapes(place)) --place;
     const std::optional<Layout> known = model_->layout();
     if (place == end || !known) return end;
     std::vector<std::int64_t> shape = known->sample_shape();

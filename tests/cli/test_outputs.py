@@ -49,6 +49,7 @@ CASES = {
     "written softmax": (3, lambda z: torch.exp(z) / torch.exp(z).sum(1, keepdim=True), []),
     "tuple": (3, lambda z: (z, 2 * z), []),
     "dictionary": (3, lambda z: {"features": 2 * z, "logits": z}, []),
+    "softmax in a dictionary": (3, lambda z: {"features": 2 * z, "logits": torch.softmax(z, 1)}, []),
     "named": (3, lambda z: {"a": 2 * z, "b": z}, ["--output-name", "b"]),
 }
 
@@ -105,7 +106,7 @@ def test_mistakes(holdfast, subject, tmp_path):
     holdfast.fails("explain", *subject, "--out", "o.npy", "--output-kind", "logitz", saying="logitz")
 
 
-@pytest.mark.parametrize("case", ["tuple", "dictionary", "named"])
+@pytest.mark.parametrize("case", ["tuple", "dictionary", "softmax in a dictionary", "named"])
 def test_layers_are_seen_where_the_logits_are_one_of_several_outputs(holdfast, subject, tmp_path, case):
     outputs, after, flags = CASES[case]
     linear = save(tmp_path / "model.pt", outputs, after)
@@ -119,6 +120,8 @@ def test_describe_takes_one_number_for_a_logit(holdfast, subject, tmp_path):
     save(tmp_path / "model.pt", 1, torch.sigmoid)
     said = holdfast("describe", "model.pt").stdout
     assert "one logit, positive for class 1" in said and "1 classes" not in said
+    save(tmp_path / "model.pt", *CASES["written softmax"][:2])
+    assert "taken as a probability for each class" in holdfast("describe", "model.pt").stdout
 
 
 @pytest.mark.parametrize("after", [lambda z: z, torch.sigmoid, lambda z: torch.sigmoid(z).squeeze(1), lambda z: z[:, 0]])

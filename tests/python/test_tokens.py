@@ -235,6 +235,16 @@ class Padded(torch.nn.Module):
         return self.head(self.encoder(self.words(ids), src_key_padding_mask=mask == 0).mean(1))
 
 
+def test_a_module_of_token_ids_is_tried_among_strange_samples_once(trained):
+    model, ids = trained
+    first = holdfast.explain(model, ids)
+    calls = []
+    hook = model.register_forward_hook(lambda _, given, __: calls.append(len(given[0])))
+    again = holdfast.explain(model, ids)
+    hook.remove()
+    assert torch.equal(first, again) and 4 not in calls and calls.count(len(ids)) == 2
+
+
 def test_a_mask_does_not_make_a_sample_depend_on_the_others():
     model, ids = Padded().eval(), torch.randint(1, 40, (4, 6), generator=torch.Generator().manual_seed(0))
     ids[0, 4:] = PADDING

@@ -62,7 +62,7 @@ std::string described_ends(const Model& model, const Script& script,
       return fmt::format(" Nothing can explain or attack it: it {}.", wrong);
     const OutputKind kind = model.output_kind() != OutputKind::kAuto ? model.output_kind()
                             : outputs.size(1) == 1                   ? OutputKind::kLogit
-                                                                     : OutputKind::kLogits;
+                                                                     : guess_output_kind(outputs, script.path);
     return fmt::format(" Input: {}, samples of shape {}. Output: {} for each sample, taken as {}; --output-kind says otherwise.",
                        input, to_string(*sample_shape), counted(outputs.size(1), "number"), output_words(kind));
   } catch (const Error& error) {  // a description says what is wrong, it does not fail

@@ -86,8 +86,8 @@ std::vector<std::string> argument_names(const Script& script) {
   return names;
 }
 
-// Ids that are no words, by the names that tokenizers give them: token_type_ids, segment_ids, position_ids. They are left out where
-// embeddings of other inputs remain.
+// Ids that are no words, by the names that tokenizers give them: token_type_ids, segment_ids, position_ids. They are left out
+// where embeddings of other inputs remain.
 void leave_out_other_ids(const Script& script, std::vector<Reader>& readers) {
   const std::vector<std::string> names = argument_names(script);
   std::vector<Reader> words;

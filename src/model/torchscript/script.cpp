@@ -278,13 +278,14 @@ void keep_one_output(Script& script) {
     return std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == name; });
   };
   auto chosen = called(script.output_name.empty() ? "logits" : script.output_name);
-  const bool ordered = last->kind() == torch::jit::prim::TupleConstruct &&
-                       last->output()->type()->expectRef<c10::TupleType>().schema() == nullptr;
+  const bool ordered =
+      last->kind() == torch::jit::prim::TupleConstruct && last->output()->type()->expectRef<c10::TupleType>().schema() == nullptr;
   if (chosen == parts.end() && script.output_name.empty() && (ordered || parts.size() == 1 || names_say_nothing(script)))
     chosen = parts.begin();
   if (chosen == parts.end() || chosen->second->type()->kind() != c10::TypeKind::TensorType) return;
   graph.eraseOutput(0);
   graph.registerOutput(chosen->second);
+  if (!last->hasUses()) last->destroy();  // else it would count as another reader of the logits
   torch::jit::Function& function = script.module.get_method("forward").function();
   function.setSchema(function.getSchema().cloneWithReturns({c10::Argument("", c10::TensorType::get())}));
 }
