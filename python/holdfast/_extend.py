@@ -411,6 +411,8 @@ def call_text(call: Any, kind: str, what: str) -> str:
     """A call as text: itself, or the name of a decorated function."""
     if isinstance(call, str):
         return call
+    if isinstance(call, (list, tuple)):
+        raise Error(f"{what}: {list(call)!r} is a list, and one is taken here; holdfast.audit takes several")
     marked = getattr(call, _MARK, None)
     if marked is not None and marked[0] == kind:
         return str(marked[1])
