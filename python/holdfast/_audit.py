@@ -73,7 +73,7 @@ def audit(
         models: A model, or several by name: modules, functions to logits, or what ``load_model`` gave.
         inputs: Samples, ``[samples, ...]``, the same for all models: tensors, arrays, lists, a pandas frame, a Dataset or
             DataLoader (read batch by batch into a file). Rows with a value that is not finite are left out.
-        labels: True classes, for accuracy; those of a Dataset or DataLoader when left out.
+        labels: True classes, for accuracy; when left out those of a Dataset or DataLoader, if they are whole numbers.
         explainer: One explainer or several, with options; also Captum attribution objects and SHAP explainers.
         attack: One attack or several. What random points find is measured beside each.
         metric: One metric or several.
