@@ -278,6 +278,7 @@ def test_the_view_in_a_notebook_marks_the_rows_that_fail(network, inputs):
     assert [(epsilon, bool(style)) for style, epsilon in rows] == [("0", False), ("3", True)]
     labels = [text.get_text() for text in run.plot().axes[0].get_legend().get_texts()]
     assert "found by random points" not in labels, "beside random points there are none"
+    assert run.plot().axes[0].get_title().endswith(", l2")
     labels = audit(network, inputs, attack="er(steps=2)").plot().axes[0].get_legend().get_texts()
     assert "found by random points" in [text.get_text() for text in labels]
 
