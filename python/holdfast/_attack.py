@@ -14,7 +14,7 @@ from ._extend import call_text
 from ._foreign import explainer_calls
 from ._measure import Similarity
 from ._model import AnyModel, input_form, prepared
-from ._question import make_question, word
+from ._question import make_question, number_or_quotient, word
 from ._schema import AnySchema
 from ._session import listening, warn
 
@@ -60,7 +60,7 @@ class Threat:
         several: list[Any] = [given] if single else [*given]  # type: ignore[misc]
         if not several:
             raise Error("epsilon: there is none")
-        return [_number("epsilon", one) for one in several]
+        return [number_or_quotient("epsilon", one) for one in several]
 
     def values(self) -> dict[str, Any]:
         """Every field as the engine takes it."""
@@ -138,18 +138,7 @@ def _value(field: Field[Any], value: Any) -> Any:
             return operator.index(value)
         except TypeError:
             raise Error(f"{field.name}: {value!r} is no whole number") from None
-    return _number(field.name, value) if field.type == "float | None" and value is not None else value
-
-
-def _number(field: str, value: Any) -> float:
-    """A number, or a quotient of two as text."""
-    try:
-        if isinstance(value, str):
-            above, stroke, below = value.partition("/")
-            return float(above) / (float(below) if stroke else 1.0)
-        return float(value)
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise Error(f"{field}: {value!r} is no number; give one, or text such as '8/255'") from None
+    return number_or_quotient(field.name, value) if field.type == "float | None" and value is not None else value
 
 
 def native_threat(threat: Threat | Mapping[str, Any]) -> _core.Threat:
@@ -234,7 +223,7 @@ def attack(
         tile: Samples computed at once; 0: chosen by the size of a sample.
     """
     form = input_form(model, inputs, schema)
-    with prepared(model, form) as native, explainer_calls(explainer) as calls:
+    with prepared(model, form) as native, explainer_calls(explainer, several_allowed=False) as calls:
         trial = make_trial(attack, calls[0], metric, threat)
         if len(trial.threat.epsilon) != 1:
             raise Error(f"epsilon: {trial.threat.epsilon} are several; holdfast.audit takes them, attack takes one")

@@ -42,7 +42,7 @@ def audit(
     metric: Calls = "top_k",
     measure: Calls = (),
     threat: Threat | Mapping[str, Any],
-    gates: str | Sequence[str] = (),
+    gates: str | Sequence[str] | None = (),
     targets: Any = None,
     schema: AnySchema | None = None,
     baseline: Array | None = None,
@@ -73,7 +73,7 @@ def audit(
         models: A model, or several by name: modules, functions to logits, or what ``load_model`` gave.
         inputs: Samples, ``[samples, ...]``, the same for all models: tensors, arrays, lists, a pandas frame, a Dataset or
             DataLoader (read batch by batch into a file). Rows with a value that is not finite are left out.
-        labels: True classes, for accuracy; those of a Dataset or DataLoader when left out.
+        labels: True classes, for accuracy; when left out those of a Dataset or DataLoader, if they are whole numbers.
         explainer: One explainer or several, with options; also Captum attribution objects and SHAP explainers.
         attack: One attack or several. What random points find is measured beside each.
         metric: One metric or several.
@@ -148,7 +148,7 @@ def audit(
 def audit_config(
     path: str | os.PathLike[str],
     *,
-    gates: str | Sequence[str] = (),
+    gates: str | Sequence[str] | None = (),
     overrides: Mapping[str, Any] | None = None,
     out: str | os.PathLike[str] | None = None,
     restart: bool = False,
@@ -174,6 +174,8 @@ def audit_config(
     choice.gates, choice.restart, choice.out = _texts(gates, "gates"), bool(restart), _folder(out)
     choice.call = f"holdfast.audit_config({os.fspath(path)})"
     choice.methods = json.dumps(own_digests_of_text(Path(path).read_text() if os.path.isfile(path) else ""))
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise Error(f"overrides: {overrides!r} is no dictionary; write {{'threat.epsilon': 0.5}}")
     changed = [f"{key}={json.dumps(value)}" for key, value in (overrides or {}).items()]
     with listening(progress) as warned:
         _core.audit_config(
@@ -214,6 +216,8 @@ def _named(models: Any) -> dict[str, Any]:
 
 
 def _calls(calls: Any, what: str, may_be_none: bool = False) -> list[str]:
+    if calls is None and may_be_none:
+        return []
     several = list(calls) if isinstance(calls, (list, tuple)) else [calls]
     if not several and not may_be_none:
         raise Error(f"{what}: there is none")
@@ -221,6 +225,8 @@ def _calls(calls: Any, what: str, may_be_none: bool = False) -> list[str]:
 
 
 def _texts(texts: Any, what: str) -> list[str]:
+    if texts is None:
+        return []
     if not isinstance(texts, (str, list, tuple)):
         raise Error(f"{what}: {texts!r} is neither text nor a list of texts")
     return [word(text, what) for text in ([texts] if isinstance(texts, str) else texts)]

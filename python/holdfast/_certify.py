@@ -74,7 +74,7 @@ def certify(
         targets, schema, baseline, background, seed, threads, tile: As for ``attack``.
     """
     form = input_form(model, inputs, schema)
-    with prepared(model, form) as native, explainer_calls(explainer) as calls:
+    with prepared(model, form) as native, explainer_calls(explainer, several_allowed=False) as calls:
         trial = make_trial(attack, calls[0], metric, threat)
         question = make_question(
             native,

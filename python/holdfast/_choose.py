@@ -75,7 +75,7 @@ def choose_threat(
     spread = None if noise is None else real(noise, "noise")
     same = None if tolerance is None else real(tolerance, "tolerance")
     form = input_form(model, inputs, schema)
-    with prepared(model, form) as native, explainer_calls(explainer) as calls, listening() as warned:
+    with prepared(model, form) as native, explainer_calls(explainer, several_allowed=False) as calls, listening() as warned:
         question = make_question(
             native,
             form,

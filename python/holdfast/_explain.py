@@ -99,7 +99,7 @@ def explain(
         return_details: Gives an :class:`Explained` instead of the maps alone.
     """
     form = input_form(model, inputs, schema)
-    with prepared(model, form) as native, explainer_calls(explainer) as calls:
+    with prepared(model, form) as native, explainer_calls(explainer, several_allowed=False) as calls:
         question = make_question(
             native,
             form,

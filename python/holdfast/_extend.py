@@ -132,7 +132,8 @@ def explainer(
         function: The explainer, or the object of another library. Parameters after the three are its options.
         name: Its name in calls; the function's when left out.
         differentiable: Whether the maps keep their graph back to x, which then requires gradients: attacks follow theirs. Without
-            it only the attacks that need no gradient are run.
+            it only the attacks that need no gradient are run, and x carries none; a function that takes gradients for itself
+            begins with ``x = x.detach().requires_grad_()``.
         evaluations: Passes through the model that one explanation costs.
         limits: Smallest and largest value of options, by name; None: no limit.
         citation: Whom to cite.
@@ -411,6 +412,8 @@ def call_text(call: Any, kind: str, what: str) -> str:
     """A call as text: itself, or the name of a decorated function."""
     if isinstance(call, str):
         return call
+    if isinstance(call, (list, tuple)):
+        raise Error(f"{what}: {list(call)!r} is a list, and one is taken here; holdfast.audit takes several")
     marked = getattr(call, _MARK, None)
     if marked is not None and marked[0] == kind:
         return str(marked[1])

@@ -68,13 +68,15 @@ def _shap_values(thing: Any, arguments: dict[str, Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def explainer_calls(given: Any, what: str = "explainer") -> Iterator[list[str]]:
+def explainer_calls(given: Any, what: str = "explainer", several_allowed: bool = True) -> Iterator[list[str]]:
     """The calls of explainers; objects of other libraries have a name while this lasts."""
     from . import _extend
 
     several = list(given) if isinstance(given, (list, tuple)) else [given]
     if not several:
         raise Error(f"{what}: there is none")
+    if len(several) > 1 and not several_allowed:
+        raise Error(f"{what}: {len(several)} are given, and one is taken here; holdfast.audit takes several")
     texts: list[str] = []
     added: list[str] = []
     try:

@@ -10,7 +10,7 @@ from ._arrays import Array, optional_tensor
 from ._extend import call_text
 from ._foreign import explainer_calls
 from ._model import AnyModel, input_form, prepared
-from ._question import make_question, real
+from ._question import make_question, number_or_quotient
 from ._record import Record
 from ._schema import AnySchema
 from ._session import listening, warn
@@ -31,7 +31,7 @@ def measure_model(
     measures: str | Callable[..., Any],
     *,
     explainer: Any = ...,
-    epsilon: float = ...,
+    epsilon: float | str = ...,
     endpoints: Array | None = ...,
     targets: Any = ...,
     schema: AnySchema | None = ...,
@@ -48,7 +48,7 @@ def measure_model(
     measures: list[Any] | tuple[Any, ...],
     *,
     explainer: Any = ...,
-    epsilon: float = ...,
+    epsilon: float | str = ...,
     endpoints: Array | None = ...,
     targets: Any = ...,
     schema: AnySchema | None = ...,
@@ -64,7 +64,7 @@ def measure_model(
     measures: Any,
     *,
     explainer: Any = "saliency",
-    epsilon: float = 0.0,
+    epsilon: float | str = 0.0,
     endpoints: Array | None = None,
     targets: Any = None,
     schema: AnySchema | None = None,
@@ -96,9 +96,9 @@ def measure_model(
     one = not isinstance(measures, (list, tuple))
     choice = _core.MeasureChoice()
     choice.measures = [call_text(call, "measures", "measures") for call in ([measures] if one else measures)]
-    choice.epsilon = real(epsilon, "epsilon")
+    choice.epsilon = number_or_quotient("epsilon", epsilon)
     choice.endpoints = optional_tensor(endpoints, "endpoints")
-    with prepared(model, form) as native, explainer_calls(explainer) as calls:
+    with prepared(model, form) as native, explainer_calls(explainer, several_allowed=False) as calls:
         choice.explainer = calls[0]
         question = make_question(
             native,

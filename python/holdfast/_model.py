@@ -77,6 +77,9 @@ class Model:
         """One paragraph: its kind, its operations, what it cannot do and why."""
         return self._native.describe()
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a model that runs without Python cannot be copied or pickled; make {self.name} again with load_model")
+
     def __repr__(self) -> str:
         return f"<holdfast.Model {self.name}>"
 

@@ -37,6 +37,17 @@ def real(value: Any, what: str) -> float:
         raise Error(f"{what}: {value!r} is no number") from None
 
 
+def number_or_quotient(field: str, value: Any) -> float:
+    """A number, or a quotient of two as text."""
+    try:
+        if isinstance(value, str):
+            above, stroke, below = value.partition("/")
+            return float(above) / (float(below) if stroke else 1.0)
+        return float(value)
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise Error(f"{field}: {value!r} is no number; give one, or text such as '8/255'") from None
+
+
 @contextmanager
 def labels_in_range(what: str) -> Iterator[None]:
     """Torch finds a class that the model does not have when it computes the loss: checking before would wait for a GPU."""

@@ -111,7 +111,8 @@ class Run:
         if any(row.get("random_mean") is not None for row in flat):
             axes.plot([], [], color="gray", linestyle="--", marker="x", alpha=0.6, label="found by random points")
         axes.plot([], [], color="gray", linestyle=":", label="between different samples")
-        axes.set_title(", ".join(row[name] for row in flat[:1] for name in _NAMES[1:5] if name not in told), fontsize="small")
+        common = [row[name] for row in flat[:1] for name in _NAMES[1:5] if name not in told]
+        axes.set_title(", ".join(common + _same(flat, "norm")), fontsize="small")
         axes.set_xlabel("epsilon")
         axes.set_ylabel("value after the attack")
         axes.legend(fontsize="small")

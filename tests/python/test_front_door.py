@@ -1,5 +1,6 @@
 """What people really hand over: data of every type, and the mistakes that are easily made with it."""
 
+import copy
 import os
 import re
 import signal
@@ -247,6 +248,28 @@ def test_runs_are_asked_for_wrongly(network, inputs, tmp_path):
     refuses(lambda: holdfast.train("mlp", inputs, [0, 1] * 10, early_stopping=3), "early_stopping: 3 is no dictionary")
 
 
+def test_one_method_where_one_is_taken(network, inputs):
+    two = ["saliency", "input_x_gradient"]
+    more = {"metric": "top_k(k=2)", "threat": holdfast.Threat("l2", 0.1)}
+    for call in (
+        lambda: holdfast.explain(network, inputs, two),
+        lambda: holdfast.attack(network, inputs, "random", explainer=two, **more),
+        lambda: holdfast.certify(network, inputs, explainer=two, **more),
+        lambda: holdfast.choose_threat(network, inputs, explainer=two),
+        lambda: holdfast.measure_model(network, inputs, "thickness(k=2)", explainer=two, epsilon=0.1),
+    ):
+        refuses(call, "explainer: 2 are given, and one is taken here; holdfast.audit takes several")
+    refuses(
+        lambda: holdfast.attack(network, inputs, "random", **(more | {"metric": ["cosine"]})), r"metric: \['cosine'\] is a list"
+    )
+    assert torch.equal(holdfast.explain(network, inputs, ["saliency"]), holdfast.explain(network, inputs, "saliency"))
+    assert audit(network, inputs, gates=None, measure=None).passed
+    found = [holdfast.measure_model(network, inputs, "thickness(k=2)", epsilon=one).mean for one in ("1/4", 0.25)]
+    assert found[0] == found[1]
+    with pytest.raises(TypeError, match="cannot be copied or pickled; make Sequential again with load_model"):
+        copy.deepcopy(holdfast.load_model(network, example=inputs))
+
+
 def test_the_view_in_a_notebook_marks_the_rows_that_fail(network, inputs):
     run = audit(network, inputs, threat=holdfast.Threat("l2", [0.0, 3.0]), gates="top_k(k=2) >= 0.9")
     view = run._repr_html_()
@@ -255,6 +278,7 @@ def test_the_view_in_a_notebook_marks_the_rows_that_fail(network, inputs):
     assert [(epsilon, bool(style)) for style, epsilon in rows] == [("0", False), ("3", True)]
     labels = [text.get_text() for text in run.plot().axes[0].get_legend().get_texts()]
     assert "found by random points" not in labels, "beside random points there are none"
+    assert run.plot().axes[0].get_title().endswith(", l2")
     labels = audit(network, inputs, attack="er(steps=2)").plot().axes[0].get_legend().get_texts()
     assert "found by random points" in [text.get_text() for text in labels]
 
