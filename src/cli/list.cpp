@@ -32,7 +32,8 @@ void run(const ListCommand& flags) {
     }
     std::vector<std::vector<std::string>> rows;
     for (const MethodInfo* info : infos) rows.push_back({info->name, info->summary});
-    std::printf("%s\n", rows.empty() ? (kind + ": none yet\n").c_str() : listing({kind, "what it is"}, rows, terminal_columns()).c_str());
+    std::printf("%s\n",
+                rows.empty() ? (kind + ": none yet\n").c_str() : listing({kind, "what it is"}, rows, terminal_columns()).c_str());
   }
   if (flags.json) std::fputs(dump_json(found).c_str(), stdout);
 }

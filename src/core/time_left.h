@@ -1,8 +1,8 @@
 // How long work in pieces of different cost still takes: apart from clocks and threads, so that it can be tested.
 //
-// What a unit of cost takes is read off the pieces that were begun, each kind by itself. A kind of which nothing was done yet takes
-// what the middle one took of those that differ in their first line alone, as the same attack on another model; where there are none,
-// the middle one of all. Pieces may run side by side; they take as much less time as they did so far.
+// What a unit of cost takes is read off the pieces that were begun, each kind by itself. A kind of which nothing was done yet
+// takes what the middle one took of those that differ in their first line alone, as the same attack on another model; where there
+// are none, the middle one of all. Pieces may run side by side; they take as much less time as they did so far.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@ class TimeLeft {
 
   // `now` is in seconds, of any clock that only goes on.
   void begin(std::size_t piece, double now);
-  void reach(std::size_t piece, double share);      // of the piece
-  void find_done(std::size_t piece, double more);   // this share was there before: it says nothing about the pace
+  void reach(std::size_t piece, double share);     // of the piece
+  void find_done(std::size_t piece, double more);  // this share was there before: it says nothing about the pace
   void finish(std::size_t piece, double now);
 
   // Nothing while the pace is not known.

@@ -284,8 +284,7 @@ std::optional<RandomPoints> Grid::random_points(const Cell& cell, const CellResu
   AttackTask task = cell.task();
   task.select = Select::kWorst;
   task.trace = false;
-  const CellResult found =
-      run_attack(*random, task, progress, store_folder.empty() ? "" : store_folder + "/random");
+  const CellResult found = run_attack(*random, task, progress, store_folder.empty() ? "" : store_folder + "/random");
   return random_.emplace(key, summarised(cell, random->name(), *call, found)).first->second;
 }
 

@@ -89,7 +89,8 @@ std::vector<std::string> cell_lines(const std::string& text, std::size_t most) {
 
 }  // namespace
 
-std::string listing(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows, std::size_t width) {
+std::string listing(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
+                    std::size_t width) {
   constexpr std::size_t kNarrowest = 24;  // a last column in which sentences can be read
   std::size_t before = 0;
   for (std::size_t column = 0; column + 1 < header.size(); ++column) {
@@ -158,7 +159,8 @@ bool is_worse(const Json& row, const Json& other) {
 
 namespace {
 
-// Texts are cut to so many characters before a column goes that says how to read the value, and to fewer where nothing else helps.
+// Texts are cut to so many characters before a column goes that says how to read the value, and to fewer where nothing else
+// helps.
 constexpr std::size_t kReadableCell = 12, kLeastCell = 8;
 constexpr int kLastToDrop = 4;  // columns with a larger number go before any text is cut
 
@@ -260,7 +262,8 @@ std::string fitted_table(std::vector<TableColumn> columns, std::size_t width) {
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(column.cells[i]);
   }
   std::string text = text_table(header, rows);
-  if (!dropped.empty()) text += wrapped(fmt::format("left out for the width: {}; --wide shows all", fmt::join(dropped, ", ")), width);
+  if (!dropped.empty())
+    text += wrapped(fmt::format("left out for the width: {}; --wide shows all", fmt::join(dropped, ", ")), width);
   return text;
 }
 
@@ -316,10 +319,13 @@ void keep_what_differs(std::vector<TableColumn>& columns, const std::vector<std:
 std::string measures_table(const Json& results, std::size_t width) {
   const Json measures = results.value("measures", Json::array());
   if (measures.empty()) return "";
-  std::vector<TableColumn> columns{{"dataset", {}, 5}, {"model"}, {"explainer", {}, 4}, {"measure"}, {"value [95 %]", {}, 0, true}, {"median", {}, 6}, {"better", {}, 1}};
+  std::vector<TableColumn> columns{
+      {"dataset", {}, 5}, {"model"},        {"explainer", {}, 4}, {"measure"}, {"value [95 %]", {}, 0, true},
+      {"median", {}, 6},  {"better", {}, 1}};
   for (const Json& row : measures) {
-    const std::vector<std::string> cells{row.at("dataset"), row.at("model"), row.at("explainer"), row.at("measure"),
-                                         significant_interval(row), significant(row, "median"), row.at("direction")};
+    const std::vector<std::string> cells{row.at("dataset"),  row.at("model"),           row.at("explainer"),
+                                         row.at("measure"),  significant_interval(row), significant(row, "median"),
+                                         row.at("direction")};
     for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
   keep_what_differs(columns, {"dataset", "explainer"});
@@ -340,9 +346,15 @@ std::string comparisons_table(const Json& results, std::size_t width) {
     });
     order.resize(kComparisonsShown);
   }
-  std::vector<TableColumn> columns{{"dataset", {}, 5}, {"models"}, {"explainer", {}, 4},  {"attack"},
-                                   {"epsilon", {}, 3}, {"metric", {}, 2}, {"difference [95 %]", {}, 0, true},
-                                   {"p", {}, 6},       {"p, Holm", {}, 0, true}};
+  std::vector<TableColumn> columns{{"dataset", {}, 5},
+                                   {"models"},
+                                   {"explainer", {}, 4},
+                                   {"attack"},
+                                   {"epsilon", {}, 3},
+                                   {"metric", {}, 2},
+                                   {"difference [95 %]", {}, 0, true},
+                                   {"p", {}, 6},
+                                   {"p, Holm", {}, 0, true}};
   for (const Json* comparison : order) {
     const Json& models = comparison->at("models");
     const bool attacked = comparison->contains("metric");
@@ -470,7 +482,8 @@ std::string verdict_sentence(const Json& row) {
   const std::string model = row.at("model");
   const Json beaten = row.value("beaten_by", Json());
   const std::string weak =
-      beaten.is_string() ? fmt::format("; but {} does more harm: the attack is too weak to judge by", beaten.get<std::string>()) : "";
+      beaten.is_string() ? fmt::format("; but {} does more harm: the attack is too weak to judge by", beaten.get<std::string>())
+                         : "";
   if (!row.at("mean").is_number()) return fmt::format("{}: {} is not defined {}", model, metric, under);
   if (k == 0)
     return fmt::format("{}: {} is {} {}{}{}", model, metric, number(row, "mean"), under,
@@ -528,7 +541,8 @@ std::string warning_lines(const std::vector<std::string>& warnings, std::size_t 
   std::string text = "\n";
   for (std::size_t i = 0; i < shown; ++i) text += wrapped("warning: " + warnings[i], width);
   if (shown < warnings.size())
-    text += fmt::format("warning: and {}; the report has all, and --wide shows them\n", counted(static_cast<std::int64_t>(warnings.size() - shown), "more row"));
+    text += fmt::format("warning: and {}; the report has all, and --wide shows them\n",
+                        counted(static_cast<std::int64_t>(warnings.size() - shown), "more row"));
   return text;
 }
 

@@ -120,8 +120,8 @@ Json bars(const Arrays& arrays, const Schema& schema, const std::vector<std::int
   return result;
 }
 
-// The words of a sentence with their importance as a share of the map's sum. Padding and special tokens are left out. The last two
-// numbers of a token's context are its id and whether it is ranked (model/packing.h).
+// The words of a sentence with their importance as a share of the map's sum. Padding and special tokens are left out. The last
+// two numbers of a token's context are its id and whether it is ranked (model/packing.h).
 Json words(const Arrays& arrays, const Schema& schema, const std::vector<std::int64_t>& top_before,
            const std::vector<std::int64_t>& top_after) {
   const Layout& layout = schema.layout;

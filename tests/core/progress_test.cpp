@@ -80,7 +80,8 @@ TEST(ProgressLine, LogsGetALineWhenBothTimeAndShareHavePassed) {
 }
 
 TEST(ProgressLine, PiecesOfDifferentCostHaveNoRate) {
-  ProgressLine line{.what = "audit", .total = 1000, .done = 371, .seconds = 10, .only_share = true, .left = 16.9, .note = "gauntlet"};
+  ProgressLine line{
+      .what = "audit", .total = 1000, .done = 371, .seconds = 10, .only_share = true, .left = 16.9, .note = "gauntlet"};
   EXPECT_EQ(to_string(line), "audit: 37 %, 17 s left, gauntlet");
   line.left.reset();
   EXPECT_EQ(to_string(line), "audit: 37 %, gauntlet") << "the pace is not known yet";
@@ -150,7 +151,8 @@ TEST(TimeLeft, TheSameAttackOnAnotherModelTakesWhatItTookOnTheFirst) {
   // Of the first model's kinds most are quick for their cost, and the slow one has most of the time.
   std::vector<TimedPiece> pieces;
   for (const char* model : {"plain", "second", "third"}) {
-    for (const char* quick : {"saliency\nrandom", "saliency\ner", "gradient\nrandom"}) pieces.push_back({{fmt::format("{}\n{}", model, quick), 100}, 1});
+    for (const char* quick : {"saliency\nrandom", "saliency\ner", "gradient\nrandom"})
+      pieces.push_back({{fmt::format("{}\n{}", model, quick), 100}, 1});
     pieces.push_back({{fmt::format("{}\npath\ner", model), 100}, 60});
   }
   TimeLeft time([&] {

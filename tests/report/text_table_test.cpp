@@ -22,10 +22,12 @@ TEST(TextTable, AlignsNumbersRightAndWordsLeftByCharacters) {
 }
 
 TEST(Wrapped, BreaksBetweenWordsAndIndentsWhatFollows) {
-  EXPECT_EQ(wrapped("a sentence that is longer than forty characters are", 40), "a sentence that is longer than forty\n  characters are\n");
+  EXPECT_EQ(wrapped("a sentence that is longer than forty characters are", 40),
+            "a sentence that is longer than forty\n  characters are\n");
   EXPECT_EQ(wrapped("  two words that are indented, and some more", 40), "  two words that are indented, and\n    some more\n");
   EXPECT_EQ(wrapped("one line", 0), "one line\n");
-  EXPECT_EQ(wrapped("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b", 40), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n  b\n");
+  EXPECT_EQ(wrapped("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b", 40),
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n  b\n");
 }
 
 TEST(Listing, PutsTheLastColumnsSentencesInLinesOfTheirOwn) {
@@ -47,14 +49,20 @@ TEST(FittedTable, LeavesOutTheColumnsThatCountLeastAndSaysWhich) {
 }
 
 TEST(FittedTable, CutsTextsInTheMiddleAsLongAsRowsStayApart) {
-  const std::vector<TableColumn> columns{{"name", {"integrated_gradients(steps=5)", "integrated_gradients(steps=50)"}}, {"n", {"1", "2"}}};
-  EXPECT_EQ(fitted_table(columns, 20), "name               n\n─────────────────  ─\nintegrat…steps=5)  1\nintegrat…teps=50)  2\n");
+  const std::vector<TableColumn> columns{{"name", {"integrated_gradients(steps=5)", "integrated_gradients(steps=50)"}},
+                                         {"n", {"1", "2"}}};
+  EXPECT_EQ(fitted_table(columns, 20),
+            "name               n\n─────────────────  ─\nintegrat…steps=5)  1\nintegrat…teps=50)  2\n");
   const std::vector<TableColumn> alike{{"name", {"aaaaaaaaaaXaaaaaaaaaa", "aaaaaaaaaaYaaaaaaaaaa"}}};
-  EXPECT_THAT(fitted_table(alike, 10), ::testing::AllOf(::testing::HasSubstr("X"), ::testing::HasSubstr("Y"))) << "they would look the same";
+  EXPECT_THAT(fitted_table(alike, 10), ::testing::AllOf(::testing::HasSubstr("X"), ::testing::HasSubstr("Y")))
+      << "they would look the same";
 }
 
 TEST(FittedTable, CutsLongNamesBeforeItLeavesOutWhatSaysHowToReadTheValue) {
-  const std::vector<TableColumn> columns{{"explainer", {"integrated_gradients(steps=10)", "saliency"}}, {"value", {"0.5", "0.6"}}, {"between", {"0.1", "0.2"}, 1}, {"flips", {"1 %", "2 %"}, 12}};
+  const std::vector<TableColumn> columns{{"explainer", {"integrated_gradients(steps=10)", "saliency"}},
+                                         {"value", {"0.5", "0.6"}},
+                                         {"between", {"0.1", "0.2"}, 1},
+                                         {"flips", {"1 %", "2 %"}, 12}};
   EXPECT_EQ(fitted_table(columns, 30),
             "explainer       value  between\n"
             "──────────────  ─────  ───────\n"
@@ -64,7 +72,8 @@ TEST(FittedTable, CutsLongNamesBeforeItLeavesOutWhatSaysHowToReadTheValue) {
 }
 
 TEST(FittedTable, NoTextGivesWayToALongerOne) {
-  const std::vector<TableColumn> columns{{"model", {"a plain network", "another network"}}, {"attack", {"random(samples=50)", "er(steps=50,k=8)"}}};
+  const std::vector<TableColumn> columns{{"model", {"a plain network", "another network"}},
+                                         {"attack", {"random(samples=50)", "er(steps=50,k=8)"}}};
   EXPECT_EQ(fitted_table(columns, 30),
             "model           attack\n"
             "──────────────  ──────────────\n"
@@ -73,14 +82,18 @@ TEST(FittedTable, NoTextGivesWayToALongerOne) {
 }
 
 TEST(ResultsTable, AVerdictUnderAnAttackThatIsBeatenSaysSo) {
-  Json results = Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "top_k(k=8)",
+  Json results =
+      Json::parse(R"json({"rows": [{"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "top_k(k=8)",
     "threat": {"norm": "l2", "epsilon": 0.5}, "mean": 0.5, "low": 0.4, "high": 0.6, "between": 0.25, "beaten_by": "random(samples=9)"}], "gates": []})json");
-  EXPECT_THAT(results_table(results), ::testing::EndsWith("two different inputs share 2; but random(samples=9) does more harm: the attack is too weak to judge by\n"));
+  EXPECT_THAT(results_table(results),
+              ::testing::EndsWith(
+                  "two different inputs share 2; but random(samples=9) does more harm: the attack is too weak to judge by\n"));
 }
 
 TEST(ResultsTable, OfManyWarningsATerminalShowsAFew) {
   Json results = Json::parse(R"json({"rows": [], "gates": []})json");
-  const Json row = Json::parse(R"json({"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "c", "mean": 0.5, "low": 0.4,
+  const Json row =
+      Json::parse(R"json({"dataset": "d", "model": "m", "explainer": "e", "attack": "er", "metric": "c", "mean": 0.5, "low": 0.4,
     "high": 0.6, "beaten_by": "random"})json");
   for (int i = 0; i < 9; ++i) {
     results["rows"].push_back(row);

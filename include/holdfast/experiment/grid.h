@@ -120,9 +120,9 @@ class Grid {
   struct Options {
     TileOptions tiles = {};
     bool random_points = true;
-    bool levels = true;       // between and own advantage; else chance alone
-    bool warnings = true;     // in the log, of what must not be read as robustness
-    std::string folder = {};  // finished tiles are kept below it; empty: nowhere
+    bool levels = true;             // between and own advantage; else chance alone
+    bool warnings = true;           // in the log, of what must not be read as robustness
+    std::string folder = {};        // finished tiles are kept below it; empty: nowhere
     Communicator* ranks = nullptr;  // others that run the same cells; needs a folder. All but rank 0 get rows without judgement
   };
   explicit Grid(Options options) : options_(std::move(options)) {}
