@@ -112,7 +112,8 @@ def test_a_plan_refuses_what_a_run_refuses(holdfast):
     plan = ["reproduce", "r2et/bounds", "--plan"]
     holdfast.fails(*plan, "--results", "results", saying="--results: a plan keeps nothing")
     holdfast.fails(*plan, "--check", saying="--plan: a check is of one dataset")
-    holdfast.fails(*plan, "--seeds", "5,1", saying="--seeds 5,1: 1")
+    holdfast.fails(*plan, "--seeds", "5,1", saying="--seeds 1: one seed has no interval")
+    holdfast.fails(*plan, "--seeds", "10,5", saying="--seeds 10,5: 5 comes after 10")
     holdfast.fails("reproduce", "r2et/bounds", saying="--out is required (or --plan, which writes nothing)")
     holdfast.fails("reproduce", "r2et/tabel1", "--plan", saying="did you mean 'r2et/table1'?")
 
