@@ -1,6 +1,9 @@
 #include "holdfast/experiment/run_folder.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
 
 #include "holdfast/core/files.h"
 #include "support/errors.h"
@@ -46,6 +49,9 @@ TEST(RunFolder, AFileThatWasExchangedMeanwhileEndsTheRun) {
   EXPECT_ERROR(check_files_are_as_claimed(identity, run), kInput, "model.pt was changed while the run read it");
   EXPECT_FALSE(file_exists(run + "/tiles/0000/tile"));
   EXPECT_TRUE(file_exists(run + "/tiles/plan.json"));
+  std::filesystem::remove(model);
+  ASSERT_EQ(::mkfifo(model.c_str(), 0600), 0);  // what cannot be read is not what was read
+  EXPECT_ERROR(check_files_are_as_claimed(identity, run), kInput, "model.pt was changed while the run read it");
 }
 
 }  // namespace
