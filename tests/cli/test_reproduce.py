@@ -37,12 +37,14 @@ def word_of(parts):
 
 
 @pytest.mark.parametrize("paper", ["r2et", "lens"])
-def test_kept_verdicts_follow_from_their_parts(paper):
+def test_kept_verdicts_are_their_experiments_own(paper):
     verdicts = json.loads((ROOT / "results" / paper / "verdicts.json").read_text())
-    in_parts = [verdict for verdict in verdicts if verdict.get("parts")]
-    assert in_parts
-    for verdict in in_parts:
-        assert verdict["verdict"] == word_of(verdict["parts"]), verdict["claim"]
+    assert verdicts
+    for verdict in verdicts:
+        results = json.loads((ROOT / "results" / f"{verdict['experiment']}.json").read_text())
+        own = [one for one in results["verdicts"] if one["claim"] == verdict["claim"]]
+        assert len(own) == 1 and all(own[0][key] == verdict[key] for key in own[0]), verdict["claim"]
+        assert verdict["verdict"] == word_of(verdict.get("parts", [verdict])), verdict["claim"]
 
 
 def test_without_any_dataset_there_is_the_way_to_one(holdfast, tmp_path):
