@@ -124,7 +124,7 @@ void print_plan(const ReproduceCommand& flags) {
   const int threads = plan.at("threads");
   fmt::print("networks to train and cells to compute, beside those that are kept; steps of their optimisers, evaluations of attacks\n"
              "time from short trials, with {} at once{}; on 2, 4 and 8 machines like this one that share --models and --cells\n"
-             "memory: about {} for tensors, and what the program itself takes\n",
+             "memory: about {} at least, program and data included; a whole piece may take more than its trial\n",
              counted(threads, "piece"), flags.common.torch_device().is_cpu() ? " (--threads)" : "",
              memory_in_words(plan.at("memory")));
   if (total.at("networks").at("train") > 0)

@@ -1,8 +1,11 @@
 #include "work_plan.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <fstream>
 #include <queue>
 
 #include <fmt/ranges.h>
@@ -43,6 +46,13 @@ double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// What the process has in memory now, data and libraries included; 0 where that cannot be known.
+std::int64_t resident_memory() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t all = 0, resident = 0;
+  return file >> all >> resident ? resident * sysconf(_SC_PAGESIZE) : 0;
 }
 
 // What decides the time of trainings that are made together: seeds and the values of weights do not.
@@ -241,10 +251,9 @@ Json plan_experiments(const std::vector<ReproduceOptions>& runs) {
   WorkPlan::Part total;
   Json experiments = Json::array(), notes = Json::array();
   int threads = 1;
-  std::int64_t data_memory = 0;
+  std::int64_t memory = 0;
   for (const ReproduceOptions& options : runs) {
     const auto experiment = make_experiment(options.experiment);
-    const std::int64_t before = tensor_memory();
     ExperimentContext context(options.scale, options.seed, options.threads, options.device, folders_of(options), options.only,
                               nullptr, &plan);
     check_looks(options.looks);
@@ -252,7 +261,7 @@ Json plan_experiments(const std::vector<ReproduceOptions>& runs) {
     threads = context.threads;
     const ExperimentResult result = experiment->run(context);
     if (is_empty(options, *experiment, context, result)) continue;
-    data_memory = std::max(data_memory, tensor_memory() - before);
+    memory = std::max(memory, resident_memory() + threads * plan.piece_memory());
     const WorkPlan::Part part = plan.take_part();
     Json entry = part_json(part, threads);
     entry["experiment"] = experiment->name();
@@ -269,7 +278,7 @@ Json plan_experiments(const std::vector<ReproduceOptions>& runs) {
           {"threads", threads},
           {"experiments", experiments},
           {"total", part_json(total, threads)},
-          {"memory", data_memory + threads * plan.piece_memory()},
+          {"memory", memory},
           {"notes", notes}};
 }
 

@@ -47,7 +47,7 @@ class WorkPlan {
   };
   Part take_part();
 
-  // Bytes of tensors: what lies there all the time, and the most that one piece took beside it.
+  // Bytes of tensors: the most that a piece took when it was tried.
   std::int64_t piece_memory() const { return piece_memory_; }
 
  private:
