@@ -4,6 +4,7 @@
 
 #include "holdfast/core/printable.h"
 #include "holdfast/report/text_table.h"
+#include "whole_number.h"
 
 namespace holdfast::report {
 namespace {
@@ -49,8 +50,8 @@ std::string apart_from(double value, double limit) {
 
 std::string missed_row(const Json& results, const Json& gate, const Json& gate_row) {
   const bool of_measure = gate_row.contains("measure");
-  const Json& row = of_measure ? results.at("measures").at(gate_row.at("measure").get<std::size_t>())
-                               : results.at("rows").at(gate_row.at("row").get<std::size_t>());
+  const Json& row = of_measure ? results.at("measures").at(static_cast<std::size_t>(whole_number(gate_row.at("measure"))))
+                               : results.at("rows").at(static_cast<std::size_t>(whole_number(gate_row.at("row"))));
   const Json& value = gate_row.at("value");
   return fmt::format("{}, {}, {}{}: {}", row.at("model").get<std::string>(), row.at("explainer").get<std::string>(),
                      row.at(of_measure ? "measure" : "attack").get<std::string>(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <ranges>
@@ -13,6 +14,7 @@
 #include "holdfast/core/printable.h"
 #include "holdfast/core/words.h"
 #include "holdfast/report/junit.h"
+#include "whole_number.h"
 
 namespace holdfast::report {
 namespace {
@@ -464,7 +466,9 @@ std::string rows_table(const Json& results, std::size_t width) {
 int counted_top(const std::string& metric) {
   const std::size_t at = metric.find("k=");
   const bool counts = metric.starts_with("top_k") || metric.starts_with("lens_precision") || metric.starts_with("lens_recall");
-  return counts && at != std::string::npos ? std::stoi(metric.substr(at + 2)) : 0;
+  int count = 0;
+  if (counts && at != std::string::npos) std::from_chars(metric.data() + at + 2, metric.data() + metric.size(), count);
+  return count;
 }
 
 // "plain MLP keeps 2.1 of its top 8 features under gauntlet (saliency, l2 <= 0.5); two different inputs share 5.1".
@@ -558,10 +562,10 @@ std::vector<std::string> row_warnings(const Json& results) {
         fmt::format("{} on {}, {}{}{}", row.at("attack").get<std::string>(), row.at("model").get<std::string>(),
                     one_explainer ? "" : row.at("explainer").get<std::string>() + ", ", row.at("metric").get<std::string>(),
                     epsilon_words(rows, row));
-    const std::int64_t stuck = row.contains("no_gradient") ? row.at("no_gradient").at("samples").get<std::int64_t>() : 0;
+    const std::int64_t stuck = row.contains("no_gradient") ? whole_number(row.at("no_gradient").at("samples")) : 0;
     if (stuck > 0)
       warnings.push_back(fmt::format("{}: no gradient to follow in {} ({} not finite)", subject, counted(stuck, "sample"),
-                                     row.at("no_gradient").at("not_finite").get<std::int64_t>()));
+                                     whole_number(row.at("no_gradient").at("not_finite"))));
     if (row.contains("beaten_by") && !row.at("beaten_by").is_null())
       warnings.push_back(
           fmt::format("{}: {} harms more; do not read this row as robustness", subject, row.at("beaten_by").get<std::string>()));

@@ -14,6 +14,7 @@
 #include "holdfast/core/files.h"
 #include "holdfast/core/npy.h"
 #include "page.h"
+#include "whole_number.h"
 
 namespace holdfast::report {
 namespace {
@@ -270,7 +271,8 @@ Json sample_json(const KeptSample& sample, const Schema& schema, PicturePool& po
 
 Json class_name(const Json& label, const Schema& schema) {
   if (label.is_null()) return {};
-  const std::size_t number = label.get<std::size_t>();
+  if (label.is_number_float()) return fmt::format("{:g}", label.get<double>());
+  const auto number = static_cast<std::size_t>(whole_number(label));
   return number < schema.classes.size() ? schema.classes[number] : fmt::format("class {}", number);
 }
 

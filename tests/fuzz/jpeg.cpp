@@ -9,7 +9,8 @@ namespace {
 bool claims_many_pixels(std::span<const std::byte> input) {
   const auto at = [&](std::size_t i) { return std::to_integer<std::size_t>(input[i]); };
   for (std::size_t i = 0; i + 8 < input.size(); ++i) {
-    const bool is_frame = at(i) == 0xff && at(i + 1) >= 0xc0 && at(i + 1) <= 0xcf;
+    const std::size_t kind = at(i + 1) ^ 0xc0;
+    const bool is_frame = at(i) == 0xff && kind < 16 && kind != 4 && kind != 8 && kind != 12;
     const std::size_t pixels = (at(i + 5) * 256 + at(i + 6)) * (at(i + 7) * 256 + at(i + 8));
     if (is_frame && pixels > 1 << 14 && pixels <= 1 << 26) return true;
   }
