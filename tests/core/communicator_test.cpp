@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <latch>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -86,10 +87,12 @@ TEST(Communicator, EveryRankLeavesWithTheExitCodeOfRank0) {
 }
 
 TEST(Communicator, AFailureEndsThoseWhoWait) {
-  const auto work = [](Communicator& ranks) {
+  std::latch said(1);  // the store goes with rank 0
+  const auto work = [&](Communicator& ranks) {
     if (ranks.rank() == 1) {
       EXPECT_TRUE(ranks.fail("the disk is full", 3));
       EXPECT_FALSE(ranks.fail("and more", 2));
+      said.count_down();
       return;
     }
     try {
@@ -99,6 +102,7 @@ TEST(Communicator, AFailureEndsThoseWhoWait) {
       EXPECT_EQ(failure.code(), 3);
       EXPECT_NE(std::string(failure.what()).find("the disk is full"), std::string::npos);
     }
+    said.wait();
   };
   as_ranks(2, work, /*fails=*/true);
 }

@@ -106,7 +106,8 @@ describe("report", { skip }, () => {
   const read = (...parts) => JSON.parse(readFileSync(path.join(folder, ...parts), "utf8"));
   // Reports of runs that were changed are refused. Without digests nobody knows.
   function unseal(run) {
-    writeFileSync(path.join(folder, run, "manifest.json"), JSON.stringify({ ...read(run, "manifest.json"), digests: {} }));
+    const { gates_digest, ...manifest } = read(run, "manifest.json");
+    writeFileSync(path.join(folder, run, "manifest.json"), JSON.stringify({ ...manifest, digests: {} }));
   }
 
   before(async () => {
