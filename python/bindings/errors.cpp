@@ -50,7 +50,8 @@ void translate(std::exception_ptr error) {
     PyErr_SetString(type_for(own.kind()), with_arguments(own.what()).c_str());
   } catch (const Json::exception& wrong) {
     const std::string sentence = wrong_json_sentence(wrong);
-    PyErr_SetString(sentence.empty() ? PyExc_RuntimeError : error_type, sentence.empty() ? json_reason(wrong).c_str() : sentence.c_str());
+    PyErr_SetString(sentence.empty() ? PyExc_RuntimeError : error_type,
+                    sentence.empty() ? json_reason(wrong).c_str() : sentence.c_str());
   } catch (const python_error&) {  // from Python code in a backward pass: autograd carried it here
     torch::translate_exception_to_python(error);
   } catch (const c10::Error&) {

@@ -86,7 +86,8 @@ at::Tensor BatchJudge::read(const Explanation& there, const at::Tensor& owners) 
   const at::Tensor logits = there.logits.detach().to(at::kDouble), classes = classes_.index_select(0, owners).unsqueeze(1);
   const at::Tensor own = logits.gather(1, classes).squeeze(1);
   const at::Tensor best_other = logits.scatter(1, classes, -std::numeric_limits<double>::infinity()).amax(1);
-  const at::Tensor same_class = (best_other > own).logical_not(), certain = own - best_other >= kMargin + kLogitRounding * own.abs();
+  const at::Tensor same_class = (best_other > own).logical_not(),
+                   certain = own - best_other >= kMargin + kLogitRounding * own.abs();
   const auto bit = [](const at::Tensor& is, RowFlag flag) { return is.to(at::kDouble) * static_cast<double>(flag); };
   const at::Tensor flags = bit(same_class, kSameClass) + bit(certain, kCertain) + bit(finite, kFinite) +
                            bit(kept == static_cast<double>(share_.k), kSameTop);

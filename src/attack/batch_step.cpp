@@ -123,8 +123,8 @@ BatchStep descend_batch(const ThreatModel& threat, const at::Tensor& points, con
   // For signs any norm will do that is zero for zeros only.
   const at::Tensor sizes = part_sizes(threat.norm == Norm::kLinf ? Norm::kL1 : threat.norm, slope.to(at::kDouble));
   const at::Tensor stays = (sizes > 0).logical_not().logical_or(sizes.isinf());
-  const at::Tensor move = threat.norm == Norm::kLinf ? (slope.sign().to(at::kDouble) * step)
-                                                     : (slope * (step / sizes).to(slope.scalar_type()));
+  const at::Tensor move =
+      threat.norm == Norm::kLinf ? (slope.sign().to(at::kDouble) * step) : (slope * (step / sizes).to(slope.scalar_type()));
   const at::Tensor next = at::where(stays, from, (from - move).to(from.scalar_type())).view(points.sizes());
   Projected projected = project_rows(threat, next, clean.detach().contiguous());
   const at::Tensor still = stays.flatten(1).all(1);

@@ -107,7 +107,8 @@ at::Tensor draw_moves_in_batches(const ThreatModel& threat, const at::Tensor& cl
   if (free.empty()) return at::zeros_like(clean);
   const auto elements = static_cast<std::int64_t>(free.size());
   // One word an element, or two; normal numbers come in pairs. The next one says how far inside a point lies.
-  const std::int64_t words = threat.norm == Norm::kL1 ? 2 * elements : (threat.norm == Norm::kL2 ? (elements + 1) / 2 * 2 : elements);
+  const std::int64_t words =
+      threat.norm == Norm::kL1 ? 2 * elements : (threat.norm == Norm::kL2 ? (elements + 1) / 2 * 2 : elements);
   const at::Tensor drawn = stream_words(ids.to(clean.device(), /*non_blocking=*/true), words + 1, seed, "point");
   const at::Tensor own = drawn.slice(1, 0, words);
   at::Tensor moves;
@@ -120,8 +121,8 @@ at::Tensor draw_moves_in_batches(const ThreatModel& threat, const at::Tensor& cl
     moves = -(1 - uniform_from(pairs.select(2, 0))).log() * (1 - pairs.select(2, 1).bitwise_and(1) * 2);
   }
   if (threat.norm != Norm::kLinf || on_sphere) {
-    const at::Tensor share =
-        on_sphere ? at::ones({count, 1}, moves.options()) : uniform_from(drawn.slice(1, words)).pow(1.0 / static_cast<double>(elements));
+    const at::Tensor share = on_sphere ? at::ones({count, 1}, moves.options())
+                                       : uniform_from(drawn.slice(1, words)).pow(1.0 / static_cast<double>(elements));
     const at::Tensor size = sizes_of(threat.norm, moves);
     moves = moves * at::where(size > 0, share / size, at::zeros_like(size));
   }

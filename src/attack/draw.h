@@ -19,10 +19,11 @@ namespace holdfast::attack {
 at::Tensor draw_points(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
                        bool on_sphere);
 
-// Displacements as draw_points() makes them before it projects: by loops over rows, or, for threats that allow it, by tensor operations
-// on the device of `clean`, which agree to rounding. The second way is that of a GPU.
+// Displacements as draw_points() makes them before it projects: by loops over rows, or, for threats that allow it, by tensor
+// operations on the device of `clean`, which agree to rounding. The second way is that of a GPU.
 bool draws_in_batches(const ThreatModel& threat);
-at::Tensor draw_moves(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed, bool on_sphere);
+at::Tensor draw_moves(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
+                      bool on_sphere);
 at::Tensor draw_moves_in_batches(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed,
                                  bool on_sphere);
 

@@ -28,15 +28,14 @@
 
 namespace holdfast::attack::er {
 
-const MethodInfo kInfo{
-    .name = "er",
-    .summary = "gradient attack that lowers the gaps between the top k features and the others",
-    .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
-    .options = with_walk_options(
-        {{"k", 0, at_least(0), "size of the top that is attacked; 0: the metric's k"},
-         {"pairs", "all", one_of({"all", "next-k"}), "gaps to all other features, or to the next k as in the authors' code"}}),
-    .presets = r2et_presets(),
-    .needs = {"gradients of gradients"}};
+const MethodInfo kInfo{.name = "er",
+                       .summary = "gradient attack that lowers the gaps between the top k features and the others",
+                       .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
+                       .options = with_walk_options({{"k", 0, at_least(0), "size of the top that is attacked; 0: the metric's k"},
+                                                     {"pairs", "all", one_of({"all", "next-k"}),
+                                                      "gaps to all other features, or to the next k as in the authors' code"}}),
+                       .presets = r2et_presets(),
+                       .needs = {"gradients of gradients"}};
 
 // w_i of the features of one map, into zeros.
 void pair_weights(std::span<const double> map, std::int64_t k, bool all_pairs, std::span<double> weights) {

@@ -16,13 +16,12 @@
 
 namespace holdfast::attack::mse {
 
-const MethodInfo kInfo{
-    .name = "mse",
-    .summary = "gradient attack that moves the whole map as far as possible",
-    .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
-    .options = with_walk_options({}, {.start = "near"}),
-    .presets = r2et_presets(),
-    .needs = {"gradients of gradients"}};
+const MethodInfo kInfo{.name = "mse",
+                       .summary = "gradient attack that moves the whole map as far as possible",
+                       .citation = "Chen et al., Training for Stable Explanation for Free, NeurIPS 2024",
+                       .options = with_walk_options({}, {.start = "near"}),
+                       .presets = r2et_presets(),
+                       .needs = {"gradients of gradients"}};
 
 // Scales of two maps are told apart up to e^30: beyond it one of them is nothing beside the other.
 constexpr double kLargestRatio = 30;

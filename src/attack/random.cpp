@@ -56,14 +56,16 @@ class Random final : public Attack {
         ledger.record(point.samples.inputs, there, rows.owners);
         continue;
       }
-      const at::Tensor owners = at::tensor(at::ArrayRef<std::int64_t>(rows.owners), at::kLong).to(task.samples.inputs.device(), true);
-      queue.add(ledger.batch_judge()->read(there, owners),
-                [&ledger, cost, points = point.samples.inputs, own = rows.owners](std::span<const double> numbers) {
-                  if (ledger.finished(own)) return;
-                  ledger.charge(cost, own);
-                  ledger.record_judged(points, {numbers.first(own.size()), numbers.last(own.size())}, own);
-                },
-                static_cast<std::int64_t>(point.samples.inputs.nbytes()));
+      const at::Tensor owners =
+          at::tensor(at::ArrayRef<std::int64_t>(rows.owners), at::kLong).to(task.samples.inputs.device(), true);
+      queue.add(
+          ledger.batch_judge()->read(there, owners),
+          [&ledger, cost, points = point.samples.inputs, own = rows.owners](std::span<const double> numbers) {
+            if (ledger.finished(own)) return;
+            ledger.charge(cost, own);
+            ledger.record_judged(points, {numbers.first(own.size()), numbers.last(own.size())}, own);
+          },
+          static_cast<std::int64_t>(point.samples.inputs.nbytes()));
       queue.end_step();
       if (queue.is_full()) queue.run();
     }

@@ -147,8 +147,8 @@ double probability(const double* logits, std::int64_t classes, std::int64_t chos
   return 1 / sum;
 }
 
-// Whether the first row's logits are others in some larger batch. Attacks ask for many points of a sample at once, in batches larger
-// than those in which the samples were tried before.
+// Whether the first row's logits are others in some larger batch. Attacks ask for many points of a sample at once, in batches
+// larger than those in which the samples were tried before.
 bool depends_on_others(const Model& model, const at::Tensor& rows) {
   if (model.network() != nullptr) return false;
   constexpr std::int64_t kMostRows = 4096, kMostElements = std::int64_t{1} << 26;

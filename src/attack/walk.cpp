@@ -302,7 +302,8 @@ class Walk {
     if (rows.numel() == 0) return gradient;
     charge_rows(owners_of(rows), 1);
     at::Tensor direction = scaled_to_one(gradient);
-    return direction.index_add_(0, rows, scaled_to_one(margin_gradient(rows, rows_at(here_->at().logits, rows), kept, at.rule)), /*alpha=*/-1);
+    return direction.index_add_(0, rows, scaled_to_one(margin_gradient(rows, rows_at(here_->at().logits, rows), kept, at.rule)),
+                                /*alpha=*/-1);
   }
 
   // One Newton step to a margin of `repair`, by the shortest way in the threat's norm, for the rows that are below.

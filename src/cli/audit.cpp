@@ -177,10 +177,9 @@ int run(AuditCommand& flags, const Outcome& outcome) {
   if (!flags.compare.empty() && !run_is_unchanged(flags.compare))
     input_error("--compare {}: this folder holds no finished run", flags.compare);
   if (flags.plan) return print_plan(flags);
-  AuditRequest request = flags.config.empty()
-                             ? from_flags(flags)
-                             : request_of(read_config(flags), flags.out, flags.common.tiles(), flags.common.torch_device(),
-                                          outcome.ranks.get());
+  AuditRequest request = flags.config.empty() ? from_flags(flags)
+                                              : request_of(read_config(flags), flags.out, flags.common.tiles(),
+                                                           flags.common.torch_device(), outcome.ranks.get());
   request.command = outcome.arguments;
   request.compare = flags.compare;
   request.ranks = outcome.ranks.get();

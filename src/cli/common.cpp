@@ -148,8 +148,7 @@ Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_no
     usage_error("{}: labels are classes, and {} gives a value", flags.labels, flags.model);
   if (!flags.labels.empty()) samples.labels = read_labels(flags.labels, samples.count(), classes);
   samples.ids = at::arange(samples.count(), at::kLong);
-  if (!flags.baseline.empty())
-    samples.baseline = baseline_sample(read_inputs(flags.baseline), samples.inputs, flags.baseline);
+  if (!flags.baseline.empty()) samples.baseline = baseline_sample(read_inputs(flags.baseline), samples.inputs, flags.baseline);
   if (!flags.background.empty()) {
     samples.background = read_inputs(flags.background);
     check_background(samples.background, samples.inputs, flags.background);
@@ -202,12 +201,8 @@ Trial AttackFlags::trial() const {
 }
 
 Json identity_of(const SubjectFlags& subject, const Trial& trial, const CommonFlags& common, const Json& more) {
-  Json config{{"model", subject.model},
-              {"inputs", subject.inputs},
-              {"targets", subject.targets},
-              {"labels", subject.labels},
-              {"schema", subject.schema},
-              {"baseline", subject.baseline},
+  Json config{{"model", subject.model},          {"inputs", subject.inputs}, {"targets", subject.targets},
+              {"labels", subject.labels},        {"schema", subject.schema}, {"baseline", subject.baseline},
               {"background", subject.background}};
   config.update(to_json(trial));
   config["seed"] = common.seed;

@@ -136,7 +136,8 @@ void MeasureModelFlags::add_to(CLI::App& command) {
   command.add_option("--measure", measures, "With --model: what to measure; may be repeated; `holdfast list measures`")
       ->allow_extra_args(false);
   command.add_option("--explainer", explainer, "With --model: the explanation that is measured")->capture_default_str();
-  command.add_option("--epsilon", epsilon, "With --model: radius around each sample, as 0.5 or 8/255, for measures that name none");
+  command.add_option("--epsilon", epsilon,
+                     "With --model: radius around each sample, as 0.5 or 8/255, for measures that name none");
   command.add_option("--endpoints", endpoints, "With --model: perturbed inputs, .npy, for measures with from=given");
   command.add_option("--out", out, "CSV with a row for each sample");
   command.add_option("--compare", compare, "With --model: the --out file of another model; compares the two on the same samples");
@@ -167,9 +168,9 @@ void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_f
     Progress progress("measure", total, "samples");
     for (const std::unique_ptr<Measure>& measure : chosen) {
       progress.note(measure->name());
-      measured.push_back(ranks == nullptr
-                             ? measure_all(*measure, task, common.tiles(), &progress)
-                             : measure_together(*ranks, fmt::format("measure {}", measured.size()), *measure, task, common.tiles(), &progress));
+      measured.push_back(ranks == nullptr ? measure_all(*measure, task, common.tiles(), &progress)
+                                          : measure_together(*ranks, fmt::format("measure {}", measured.size()), *measure, task,
+                                                             common.tiles(), &progress));
     }
   }
   if (!leads(ranks)) return;

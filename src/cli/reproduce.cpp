@@ -116,17 +116,18 @@ void print_plan(const ReproduceCommand& flags) {
   for (const Json& one : plan.at("experiments")) rows.push_back(plan_row(one.at("experiment"), one));
   const Json& total = plan.at("total");
   if (rows.size() != 1) rows.push_back(plan_row("all", total));
-  std::fputs(text_table({"experiment", "networks", "kept", "cells", "kept", "steps", "evaluations", "here", "on 2", "on 4", "on 8"},
-                        rows)
-                 .c_str(),
-             stdout);
+  std::fputs(
+      text_table({"experiment", "networks", "kept", "cells", "kept", "steps", "evaluations", "here", "on 2", "on 4", "on 8"},
+                 rows)
+          .c_str(),
+      stdout);
   for (const Json& note : plan.at("notes")) fmt::print("note: {}\n", note.get<std::string>());
   const int threads = plan.at("threads");
-  fmt::print("networks to train and cells to compute, beside those that are kept; steps of their optimisers, evaluations of attacks\n"
-             "time from short trials, with {} at once{}; on 2, 4 and 8 machines like this one that share --models and --cells\n"
-             "memory: about {} at least, program and data included; a whole piece may take more than its trial\n",
-             counted(threads, "piece"), flags.common.torch_device().is_cpu() ? " (--threads)" : "",
-             memory_in_words(plan.at("memory")));
+  fmt::print(
+      "networks to train and cells to compute, beside those that are kept; steps of their optimisers, evaluations of attacks\n"
+      "time from short trials, with {} at once{}; on 2, 4 and 8 machines like this one that share --models and --cells\n"
+      "memory: about {} at least, program and data included; a whole piece may take more than its trial\n",
+      counted(threads, "piece"), flags.common.torch_device().is_cpu() ? " (--threads)" : "", memory_in_words(plan.at("memory")));
   if (total.at("networks").at("train") > 0)
     fmt::print("weights and other choices that wait for a result are counted for one possible choice\n");
   if (flags.seeds.size() > 1) fmt::print("all of --seeds are counted: the run ends with the first that leaves no claim open\n");
@@ -197,9 +198,10 @@ void add_reproduce(CLI::App& app, Outcome& outcome) {
   command->add_flag("--check", flags->check,
                     "EXPERIMENT is a file of kept results: make one of its datasets again and compare every number. Exit code 1 "
                     "where they differ. --only names the dataset, else --seed draws one");
-  command->add_flag("--plan", flags->plan,
-                    "Check everything and say what the run would cost: networks, cells, time and memory, by short trials; nothing "
-                    "is written. What --out, or --models and --cells, hold already counts as kept");
+  command->add_flag(
+      "--plan", flags->plan,
+      "Check everything and say what the run would cost: networks, cells, time and memory, by short trials; nothing "
+      "is written. What --out, or --models and --cells, hold already counts as kept");
   flags->common.add_to(*command);
   command->callback([flags, &outcome] {
     outcome.keeps("finished networks and cells are kept: run the same command again to go on");

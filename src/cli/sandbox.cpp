@@ -91,7 +91,8 @@ std::vector<std::string> python_folders() {
   return folders;
 }
 
-// Where the links in a folder of datasets lead: people keep large datasets on other disks. Those of a dataset's own folder count too.
+// Where the links in a folder of datasets lead: people keep large datasets on other disks. Those of a dataset's own folder count
+// too.
 std::vector<std::string> linked_from(const std::string& folder) {
   std::vector<std::string> targets;
   std::error_code ignored;

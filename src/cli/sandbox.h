@@ -14,8 +14,8 @@ namespace holdfast::cli {
 
 class ProcessSandbox {
  public:
-  // Adds --sandbox to every command that opens files of others, and enters the sandbox before the command starts. `then` is called
-  // in it, with the command's name. Call it when all commands are there; the object must live as long as the command runs.
+  // Adds --sandbox to every command that opens files of others, and enters the sandbox before the command starts. `then` is
+  // called in it, with the command's name. Call it when all commands are there; the object must live as long as the command runs.
   void add_to(CLI::App& app, const std::function<void(const std::string&)>& then);
 
  private:

@@ -33,8 +33,7 @@ void run(TrainCommand& flags, Communicator* ranks) {
   TrainConfig config = read_train_config(Config::load(flags.config, overrides));
   config.options.device = flags.common.torch_device();
   config.options.threads = flags.common.threads;
-  const Json machine =
-      machine_facts(flags.common.threads, config.options.device.str(), ranks == nullptr ? 1 : ranks->size());
+  const Json machine = machine_facts(flags.common.threads, config.options.device.str(), ranks == nullptr ? 1 : ranks->size());
   const Json results = run_training(config, flags.out, machine, flags.restart, ranks);
   if (!leads(ranks)) return;
   if (flags.json) {

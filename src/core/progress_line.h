@@ -12,10 +12,10 @@ struct ProgressLine {
   std::string unit;        // "B" is shown in MB
   std::int64_t total = 0;  // 0: not known
   std::int64_t done = 0;
-  std::int64_t before = 0;  // part of `done` that was there before the clock started, as in a resumed download
-  double seconds = 0;       // since the start
-  bool finished = false;    // tells the time it took instead of the time left
-  bool only_share = false;  // shows neither counts nor a rate, which mean nothing where pieces differ in cost
+  std::int64_t before = 0;          // part of `done` that was there before the clock started, as in a resumed download
+  double seconds = 0;               // since the start
+  bool finished = false;            // tells the time it took instead of the time left
+  bool only_share = false;          // shows neither counts nor a rate, which mean nothing where pieces differ in cost
   std::optional<double> left = {};  // seconds; what the rate gives where it is not set
   std::string note;
 };

@@ -59,7 +59,8 @@ RankPlace place_of_torchrun(const Variables& variables) {
   read_rank(variables, "RANK", "WORLD_SIZE", place);
   if (place.size == 1) return place;
   for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) {
-    if (!variables.has(name)) usage_error("{} is not set, so the {} ranks cannot meet: start them with torchrun", name, place.size);
+    if (!variables.has(name))
+      usage_error("{} is not set, so the {} ranks cannot meet: start them with torchrun", name, place.size);
   }
   place.host = *variables.text("MASTER_ADDR");
   place.port = variables.number("MASTER_PORT", 1, kLastPort);

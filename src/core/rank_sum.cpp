@@ -58,9 +58,10 @@ std::string own_address(const RankPlace& place) {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
     std::array<char, NI_MAXHOST> text{};
-    const bool known = ::connect(handle, at->ai_addr, at->ai_addrlen) == 0 &&
-                       ::getsockname(handle, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
-                       ::getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0;
+    const bool known =
+        ::connect(handle, at->ai_addr, at->ai_addrlen) == 0 &&
+        ::getsockname(handle, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+        ::getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0;
     ::close(handle);
     if (known) return text.data();
   }
@@ -70,14 +71,15 @@ std::string own_address(const RankPlace& place) {
 c10::intrusive_ptr<c10d::Backend> make_gloo(const RankPlace& place, const c10::intrusive_ptr<c10d::Store>& store) {
   auto options = c10d::ProcessGroupGloo::Options::create();
   options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(own_address(place)));
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("gloo", store), place.rank, place.size,
-                                                     options);
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("gloo", store), place.rank,
+                                                     place.size, options);
 }
 #endif
 
 #ifdef HOLDFAST_NCCL
 c10::intrusive_ptr<c10d::Backend> make_nccl(const RankPlace& place, const c10::intrusive_ptr<c10d::Store>& store) {
-  return c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", store), place.rank, place.size);
+  return c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", store), place.rank,
+                                                     place.size);
 }
 #endif
 
@@ -158,7 +160,8 @@ std::unique_ptr<RankSum> make_rank_sum(Communicator& ranks, const c10::intrusive
   return std::make_unique<GroupSum>(ranks, make_gloo(ranks.place(), store), true);
 #else
   (void)store;
-  usage_error("this program was built without Gloo, by which {} ranks add up; install libgloo-dev and build it again", ranks.size());
+  usage_error("this program was built without Gloo, by which {} ranks add up; install libgloo-dev and build it again",
+              ranks.size());
 #endif
 }
 

@@ -223,7 +223,8 @@ void wait_for_tiles(const TileStore& store, std::int64_t count) {
   for (std::int64_t tile = 0; tile < count; ++tile) {
     while (!store.has(tile)) {
       if (std::chrono::steady_clock::now() - start > kPatience)
-        failure("{}: tile {} was computed by another rank and is not here; do all machines share the folder?", store.folder(), tile);
+        failure("{}: tile {} was computed by another rank and is not here; do all machines share the folder?", store.folder(),
+                tile);
       // Listing a folder makes a network file system look again.
       for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(store.folder())) {
       }
@@ -350,9 +351,8 @@ CellResult run_cell(const Attack& attack, const AttackTask& task, const TileOpti
       task.model, samples, size, tiles.threads,
       [&](const Tile& tile) {
         if (tile.begin == 0) check_tile_apart(task.model, task.samples.inputs, tile.end);
-        CellResult result = is_stored(tile) ? store->load(tile.index) : expected.watch(progress, tile, [&] {
-          return run_tile(attack, whole_task, tile);
-        });
+        CellResult result = is_stored(tile) ? store->load(tile.index)
+                                            : expected.watch(progress, tile, [&] { return run_tile(attack, whole_task, tile); });
         result.verified = verify_tile(attack, task, tile, result);
         return result;
       },

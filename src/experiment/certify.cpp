@@ -85,8 +85,8 @@ Choice margins_of(const Cell& cell) {
             "it bounds the gradient of the probability, and this is a logit's; exact takes it, or explain target=probability"};
   const auto& switches = cell.threat.switches;
   return {Candidate{
-              fmt::format("certified_overlap(k={},radius={}{}{})", *cell.metric->top_count(), l2_radius(cell.threat, schema.layout),
-                          ranked->project || schema.groups.empty() ? "" : ",project=none",
+              fmt::format("certified_overlap(k={},radius={}{}{})", *cell.metric->top_count(),
+                          l2_radius(cell.threat, schema.layout), ranked->project || schema.groups.empty() ? "" : ",project=none",
                           switches ? fmt::format(",switches={}", switches->most) : ""),
               cell.explainer},
           ""};

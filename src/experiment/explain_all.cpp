@@ -39,8 +39,8 @@ constexpr std::array kFields{&ExplainedBatch::maps,    &ExplainedBatch::log_scal
 
 }  // namespace
 
-// Small samples are limited by dispatch and want large tiles; large ones by memory. A GPU is filled by more of them. What does not
-// fit its memory is cut further inside a tile, so that a tile does not depend on the card.
+// Small samples are limited by dispatch and want large tiles; large ones by memory. A GPU is filled by more of them. What does
+// not fit its memory is cut further inside a tile, so that a tile does not depend on the card.
 std::int64_t default_tile(const Layout& layout, const at::Device& device) {
   const std::int64_t inputs = layout.inputs();
   if (inputs <= 512) return device.is_cpu() ? 256 : 4096;

@@ -14,10 +14,12 @@
 namespace holdfast::experiment {
 namespace {
 
-constexpr double kSameMachine = 1e-6;     // same torch, instruction set and device: only sums that threads share may differ
+constexpr double kSameMachine = 1e-6;      // same torch, instruction set and device: only sums that threads share may differ
 constexpr double kWithoutInterval = 0.05;  // of a number that has no interval, on another machine
 
-std::string with_json(const std::string& path) { return path.ends_with(".json") ? path : path + ".json"; }
+std::string with_json(const std::string& path) {
+  return path.ends_with(".json") ? path : path + ".json";
+}
 
 std::string manifest_of(const std::string& path) {
   return path.substr(0, path.size() - std::string(".json").size()) + ".manifest.json";
@@ -30,7 +32,9 @@ Json machine_of(const Json& manifest) {
   return {conditions.at("torch"), conditions.at("device"), conditions.value("instructions", "")};
 }
 
-bool is_by_dataset(const Json& table) { return !table.at("keys").empty() && table.at("keys")[0] == "dataset"; }
+bool is_by_dataset(const Json& table) {
+  return !table.at("keys").empty() && table.at("keys")[0] == "dataset";
+}
 
 // The datasets of the rows, in their order. A name that joins several encodings ("COMPAS" beside "COMPAS, one-hot") is not one.
 std::vector<std::string> datasets_in(const Json& results) {
@@ -116,7 +120,8 @@ KeptCheck check_kept(const std::string& path, ReproduceOptions options, std::uin
     input_error("{}: made with another way of choosing weights ({}) than this program's ({}); make the results again", file,
                 before.is_null() ? "none" : before.get<std::string>(), now.is_null() ? "none" : now.get<std::string>());
   }
-  check.same_machine = machine_of(manifest) != nullptr && machine_of(manifest) == machine_of(read_json(options.folder + "/manifest.json"));
+  check.same_machine =
+      machine_of(manifest) != nullptr && machine_of(manifest) == machine_of(read_json(options.folder + "/manifest.json"));
   const std::map<std::string, Json> rows = rows_of(again, check.dataset);
   for (const auto& [where, values] : rows_of(kept, check.dataset)) {
     const auto found = rows.find(where);

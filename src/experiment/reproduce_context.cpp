@@ -65,11 +65,9 @@ bool computed(const Job<Json>& job, const std::string& path, const std::string& 
     if (!file_exists(path)) {
       const auto start = std::chrono::steady_clock::now();
       const Json value = job.compute();
-      write_json(path, {{"key", job.key},
-                        {"value", value},
-                        {"digest", digest_of(value)},
-                        {"on", machine},
-                        {"seconds", seconds_since(start)}});
+      write_json(
+          path,
+          {{"key", job.key}, {"value", value}, {"digest", digest_of(value)}, {"on", machine}, {"seconds", seconds_since(start)}});
     }
     std::error_code ignored;
     std::filesystem::remove(working, ignored);
@@ -131,7 +129,8 @@ std::shared_ptr<const ExperimentData> ExperimentContext::dataset(const std::stri
   if (!loader->source().files.empty() && loader->found_at(load).empty()) {
     data_note(fmt::format("{} is left out: its files are not in the data folder", datasets().options(call).canonical()));
     log_warning("{}", notes_.back());
-    if (const std::string name = fetched_name(call); std::ranges::find(missing_, name) == missing_.end()) missing_.push_back(name);
+    if (const std::string name = fetched_name(call); std::ranges::find(missing_, name) == missing_.end())
+      missing_.push_back(name);
   } else {
     Dataset loaded = load_dataset(call, load);
     // Kept networks and cells are of this very data.

@@ -164,9 +164,11 @@ bool is_empty(const ReproduceOptions& options, const Experiment& experiment, con
   if (!std::ranges::all_of(result.tables, [](const ResultTable& table) { return table.rows.empty(); })) return false;
   if (options.may_be_empty) return true;
   if (const std::vector<std::string>& missing = context.missing_datasets(); !missing.empty())
-    input_error("{}: nothing was measured, because the files of {} are not in the data folder; get them with: holdfast data fetch {}",
-                experiment.name(), fmt::join(missing, ", "), missing.front());
-  if (!options.only.empty()) usage_error("--only {}: no dataset of {} begins so", fmt::join(options.only, ", "), experiment.name());
+    input_error(
+        "{}: nothing was measured, because the files of {} are not in the data folder; get them with: holdfast data fetch {}",
+        experiment.name(), fmt::join(missing, ", "), missing.front());
+  if (!options.only.empty())
+    usage_error("--only {}: no dataset of {} begins so", fmt::join(options.only, ", "), experiment.name());
   return false;
 }
 

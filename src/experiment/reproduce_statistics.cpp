@@ -89,7 +89,8 @@ Value over_seeds(std::span<const double> per_seed) {
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double freedom = static_cast<double>(values.size() - 1);
-  const double half = student_quantile(values.size() - 1, current_level) * std::sqrt(squares / freedom / static_cast<double>(values.size()));
+  const double half =
+      student_quantile(values.size() - 1, current_level) * std::sqrt(squares / freedom / static_cast<double>(values.size()));
   result.low = mean - half;
   result.high = mean + half;
   return result;

@@ -94,7 +94,8 @@ bool holds_a_plan_alone(const std::string& folder) {
 // Folders without a file are what a run leaves that was killed before its first write.
 void check_empty(const std::string& folder) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.is_symlink() || !entry.is_directory()) usage_error("{} is not empty and holds no run; choose another --out", folder);
+    if (entry.is_symlink() || !entry.is_directory())
+      usage_error("{} is not empty and holds no run; choose another --out", folder);
   }
 }
 
@@ -199,9 +200,10 @@ void check_ranks_agree(Communicator& ranks, const Json& identity, const std::str
   const Json first = parse_json(ranks.read(name + "identity"), folder);
   const Json own = parse_json(without_instructions(identity), folder);
   if (own != first)
-    usage_error("rank {} is about to do something else than rank 0 ({}): start all ranks with the same command and the "
-                "same files",
-                ranks.rank(), first_difference(own, first));
+    usage_error(
+        "rank {} is about to do something else than rank 0 ({}): start all ranks with the same command and the "
+        "same files",
+        ranks.rank(), first_difference(own, first));
 }
 
 // A folder of the same name on each machine would be several folders.
@@ -393,16 +395,15 @@ void remove_tiles(const std::string& folder) {
 Json machine_facts(int threads, const std::string& device, int ranks) {
   const Sandbox sandbox = current_sandbox();
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return {
-      {"holdfast", kVersion},
-      {"versions", {{"torch", TORCH_VERSION}, {"compiler", kCompiler}}},
-      {"hardware",
-       {{"cpu", processor_name()},
-        {"cores", cores},
-        {"threads", threads > 0 ? threads : cores},
-        {"ranks", ranks},
-        {"device", device}}},
-      {"sandbox", {{"files", sandbox.files}, {"sockets", sandbox.sockets}}}};
+  return {{"holdfast", kVersion},
+          {"versions", {{"torch", TORCH_VERSION}, {"compiler", kCompiler}}},
+          {"hardware",
+           {{"cpu", processor_name()},
+            {"cores", cores},
+            {"threads", threads > 0 ? threads : cores},
+            {"ranks", ranks},
+            {"device", device}}},
+          {"sandbox", {{"files", sandbox.files}, {"sockets", sandbox.sockets}}}};
 }
 
 std::string machine_in_words(const std::string& device) {

@@ -107,8 +107,8 @@ std::int64_t choose_k(const MapBatch& maps) {
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(median(counts)), 1, most);
 }
 
-// What may be perturbed, as rows of doubles: a sample each, or the embedding of a word where samples are tokens, because then each
-// token has a ball of its own. Numbers of context are left out.
+// What may be perturbed, as rows of doubles: a sample each, or the embedding of a word where samples are tokens, because then
+// each token has a ball of its own. Numbers of context are left out.
 at::Tensor some_rows(const Samples& samples) {
   const Layout& layout = samples.layout();
   const at::Tensor all =
@@ -175,18 +175,19 @@ void explain_choice(const Subject& subject, const SuggestOptions& options, Sugge
     reasons.push_back(
         "No rounding is seen in the values and no noise was given; the smallest epsilon is a hundredth of the largest.");
   const bool of_words = layout.kind == Layout::Kind::kTokens;
-  reasons.push_back(fmt::format("Half of the {} have another one within {:.3g}; half of that makes the two alike, which is the "
-                                "largest epsilon worth asking for.",
-                                of_words ? "words' embeddings" : "samples", found.neighbour));
+  reasons.push_back(
+      fmt::format("Half of the {} have another one within {:.3g}; half of that makes the two alike, which is the "
+                  "largest epsilon worth asking for.",
+                  of_words ? "words' embeddings" : "samples", found.neighbour));
   reasons.push_back(fmt::format("The epsilons are {:g} (a change that says nothing), {:g} and {:g} (halfway to the next {}).",
                                 threat.epsilons[0], threat.epsilons[1], threat.epsilons[2], of_words ? "word" : "sample"));
   if (threat.tolerance && subject.model->output_kind() == OutputKind::kValue) {
-    reasons.push_back(options.tolerance
-                          ? fmt::format("The model gives a value, which counts as the same within {:g}: you chose it.",
-                                        *threat.tolerance)
-                          : fmt::format("The model gives a value, which counts as the same within {:g}, a tenth of the standard "
-                                        "deviation of its values: choose what is the same to you.",
-                                        *threat.tolerance));
+    reasons.push_back(
+        options.tolerance
+            ? fmt::format("The model gives a value, which counts as the same within {:g}: you chose it.", *threat.tolerance)
+            : fmt::format("The model gives a value, which counts as the same within {:g}, a tenth of the standard "
+                          "deviation of its values: choose what is the same to you.",
+                          *threat.tolerance));
   }
   if (threat.valid) reasons.push_back("The schema has categories or steps: only rows that can occur are tried (valid).");
   reasons.push_back(

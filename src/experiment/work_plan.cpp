@@ -124,8 +124,8 @@ const WorkPlan::Tried& WorkPlan::tried(const Job<Json>& job) {
     before = std::exchange(units, std::min(all, units * 8));
     seconds_before = std::exchange(seconds, run(units));
   }
-  found.each = std::clamp((seconds - seconds_before) / static_cast<double>(units - before), 0.0,
-                          seconds / static_cast<double>(units));
+  found.each =
+      std::clamp((seconds - seconds_before) / static_cast<double>(units - before), 0.0, seconds / static_cast<double>(units));
   found.fixed = seconds - found.each * static_cast<double>(units);
   // Jobs that cannot be tried in part are alike.
   if (!job.trial.few) found = {.fixed = seconds, .each = 0, .result = std::move(found.result)};

@@ -1,8 +1,8 @@
 // What a run would do, without doing it: the networks and cells that an experiment asks its context for (reproduce.h), and what a
 // short trial of each kind of work says about their cost.
 //
-// The experiment's own code runs, so that nothing is counted by other rules. A network that is missing is replaced by a fresh one,
-// a cell by made-up numbers; what they lead to, a choice of weights for example, is one of those that the run may come to.
+// The experiment's own code runs, so that nothing is counted by other rules. A network that is missing is replaced by a fresh
+// one, a cell by made-up numbers; what they lead to, a choice of weights for example, is one of those that the run may come to.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ class WorkPlan {
   // All that was added since the last call, and the cost.
   struct Part {
     std::int64_t networks = 0, networks_kept = 0, cells = 0, cells_kept = 0;
-    double steps = 0;        // of optimisers, one for each network
-    double evaluations = 0;  // of attacks
+    double steps = 0;                              // of optimisers, one for each network
+    double evaluations = 0;                        // of attacks
     std::vector<std::vector<double>> phases = {};  // seconds of one thread, by piece
 
     // With so many threads in all, each of which takes the next piece when it is done.
@@ -67,7 +67,7 @@ class WorkPlan {
   std::size_t networks_before_ = 0, networks_kept_before_ = 0, cells_before_ = 0, cells_kept_before_ = 0;
   double steps_ = 0, evaluations_ = 0;
   std::vector<std::vector<double>> phases_;
-  std::map<std::string, Tried> tried_;               // by kind
+  std::map<std::string, Tried> tried_;                                   // by kind
   std::map<std::string, double> training_seconds_, validation_seconds_;  // by what decides them
   std::int64_t piece_memory_ = 0;
 };

@@ -50,7 +50,8 @@ class ChainGradient {
     const at::Tensor along = cotangent.detach().to(inputs_.options()).contiguous();
     at::Tensor gradient = at::empty_like(inputs_);
     const std::int64_t n = chain_.inputs(), classes = chain_.classes(), most = chain_.block_rows();
-    std::vector<float> direction(static_cast<std::size_t>(most * n)), change(static_cast<std::size_t>(most * classes)), back(change);
+    std::vector<float> direction(static_cast<std::size_t>(most * n)), change(static_cast<std::size_t>(most * classes)),
+        back(change);
     const float* from = along.const_data_ptr<float>();
     const float* passes = kept_.passes.const_data_ptr<float>();
     for (std::int64_t begin = 0; begin < rows_; begin += most, passes += chain_.kept(true)) {
@@ -68,7 +69,8 @@ class ChainGradient {
       } else {
         const bool probability = map_.quantity == ExplainedQuantity::kProbability;
         softmax_rows::backward({count, classes}, targets() + begin, kept_.p.data() + begin * classes,
-                               kept_.r.data() + begin * classes, change.data(), probability ? 1.0f : -1.0f, probability, back.data());
+                               kept_.r.data() + begin * classes, change.data(), probability ? 1.0f : -1.0f, probability,
+                               back.data());
       }
       chain_.pull_again(back.data(), count, passes, gradient.mutable_data_ptr<float>() + begin * n);
     }
@@ -124,7 +126,8 @@ class ChainGradient {
   }
 
   // As logit_cotangent.h; `at`: where p and r of these rows are kept.
-  void read_logits(std::int64_t begin, std::int64_t count, std::int64_t at, const float* logits, float* log_scale, float* cotangent) {
+  void read_logits(std::int64_t begin, std::int64_t count, std::int64_t at, const float* logits, float* log_scale,
+                   float* cotangent) {
     const std::int64_t classes = chain_.classes();
     const std::int64_t* own = targets() + begin;
     if (map_.quantity == ExplainedQuantity::kLogit) {
@@ -134,7 +137,8 @@ class ChainGradient {
     }
     const softmax_rows::Shape shape{count, classes};
     const bool probability = map_.quantity == ExplainedQuantity::kProbability;
-    float *const p = kept_.p.data() + at * classes, *const r = kept_.r.data() + at * classes, *const log_p_c = kept_.log_p_c.data();
+    float *const p = kept_.p.data() + at * classes, *const r = kept_.r.data() + at * classes,
+                 *const log_p_c = kept_.log_p_c.data();
     softmax_rows::forward(shape, logits, own, p, r, log_p_c, log_scale);
     softmax_rows::cotangent(shape, own, r, probability ? 1.0f : -1.0f, cotangent);
     if (!probability) return;
@@ -161,7 +165,8 @@ class ChainGradient {
   void take_signs(std::int64_t begin, std::int64_t count, float* direction) const {
     const std::int64_t n = chain_.inputs();
     const float* map = signs_.const_data_ptr<float>() + begin * n;
-    for (std::int64_t i = 0; i < count * n; ++i) direction[i] = map[i] > 0 ? direction[i] : map[i] < 0 ? -direction[i] : map[i] * direction[i];
+    for (std::int64_t i = 0; i < count * n; ++i)
+      direction[i] = map[i] > 0 ? direction[i] : map[i] < 0 ? -direction[i] : map[i] * direction[i];
   }
 
   LinearChain chain_;

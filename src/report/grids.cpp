@@ -128,7 +128,8 @@ Image draw_grey(const Layout& layout, std::span<const double> input) {
   const bool light = layout.kind == Layout::Kind::kGraph;
   for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
     const int grey = (image.pixels[i] + image.pixels[i + 1] + image.pixels[i + 2]) / 3;
-    std::fill_n(image.pixels.begin() + static_cast<std::ptrdiff_t>(i), 3, static_cast<std::uint8_t>(light ? 150 + 2 * grey / 5 : 40 + grey / 2));
+    std::fill_n(image.pixels.begin() + static_cast<std::ptrdiff_t>(i), 3,
+                static_cast<std::uint8_t>(light ? 150 + 2 * grey / 5 : 40 + grey / 2));
   }
   return image;
 }

@@ -1,6 +1,6 @@
-// The batches of a training, on its device. All samples lie there where they fit: then a batch is chosen by the device itself, and
-// the order of an epoch goes there once. Where they do not fit, a batch is gathered on the CPU and sent while the one before it is
-// trained on.
+// The batches of a training, on its device. All samples lie there where they fit: then a batch is chosen by the device itself,
+// and the order of an epoch goes there once. Where they do not fit, a batch is gathered on the CPU and sent while the one before
+// it is trained on.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,8 @@ namespace holdfast::train {
 
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   TensorFile file;
-  file.metadata = {{"format", kCheckpointFormat}, {"settings", checkpoint.settings.dump()}, {"progress", to_json(checkpoint.progress).dump()}};
+  file.metadata = {
+      {"format", kCheckpointFormat}, {"settings", checkpoint.settings.dump()}, {"progress", to_json(checkpoint.progress).dump()}};
   const std::vector<Parameter>* groups[] = {&checkpoint.network, &checkpoint.best, &checkpoint.optimizer};
   for (std::size_t group = 0; group < std::size(groups); ++group) {
     for (const Parameter& parameter : *groups[group]) {

@@ -44,7 +44,8 @@ EpochRecord epoch_record_from_json(const Json& json) {
 Json to_json(const TrainProgress& progress) {
   Json history = Json::array();
   for (const EpochRecord& record : progress.history) history.push_back(to_json(record));
-  return {{"step", progress.step}, {"best_epoch", progress.best_epoch}, {"best_value", progress.best_value}, {"history", history}};
+  return {
+      {"step", progress.step}, {"best_epoch", progress.best_epoch}, {"best_value", progress.best_value}, {"history", history}};
 }
 
 TrainProgress progress_from_json(const Json& json, const std::string& path) {

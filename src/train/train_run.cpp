@@ -62,7 +62,8 @@ void remove_training(const std::string& folder) {
 
 // What decides the weights must be the same on all ranks, and so must the way in which they round.
 void check_same_training(Communicator& ranks, const TrainConfig& config, const Dataset& dataset) {
-  ranks.agree_on("settings of the training", to_json(resolved(dataset, config.options)).dump(), "give all of them the same configuration");
+  ranks.agree_on("settings of the training", to_json(resolved(dataset, config.options)).dump(),
+                 "give all of them the same configuration");
   ranks.agree_on("dataset", dataset.name + " " + dataset.digest, "give all of them the same files");
   ranks.agree_on("instruction set", at::get_cpu_capability(), "set ATEN_CPU_CAPABILITY to the lowest of them for all ranks");
 }
@@ -75,8 +76,8 @@ Json run_training(const TrainConfig& config, const std::string& folder, const Js
                       restart, ranks);
 }
 
-Json run_training(const TrainConfig& config, const Dataset& dataset, const std::string& folder, const Json& machine,
-                  bool restart, Communicator* ranks) {
+Json run_training(const TrainConfig& config, const Dataset& dataset, const std::string& folder, const Json& machine, bool restart,
+                  Communicator* ranks) {
   const auto start = std::chrono::steady_clock::now();
   const bool is_leader = leads(ranks);
   if (ranks != nullptr) check_same_training(*ranks, config, dataset);

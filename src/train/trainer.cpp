@@ -6,6 +6,7 @@
 
 #include <torch/version.h>
 
+#include "batch_source.h"
 #include "holdfast/core/clock.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
@@ -19,7 +20,6 @@
 #include "holdfast/train/objective.h"
 #include "holdfast/train/optimizer.h"
 #include "holdfast/train/schedule.h"
-#include "batch_source.h"
 #include "keep.h"
 #include "step_losses.h"
 

@@ -93,7 +93,8 @@ TEST(DrawMoves, InBatchesAreThoseOfTheLoopOverRows) {
   for (ThreatModel threat : threats()) {
     threat.blocks = 1;
     for (const bool on_sphere : {false, true}) {
-      const at::Tensor rows = draw_moves(threat, clean, ids, 7, on_sphere), batch = draw_moves_in_batches(threat, clean, ids, 7, on_sphere);
+      const at::Tensor rows = draw_moves(threat, clean, ids, 7, on_sphere),
+                       batch = draw_moves_in_batches(threat, clean, ids, 7, on_sphere);
       EXPECT_LE((rows - batch).abs().max().item<double>(), 1e-14 + 1e-13 * threat.epsilon) << to_json(threat).dump();
       EXPECT_GE(batch.abs().max().item<double>(), 0.1 * threat.epsilon);
     }
@@ -111,7 +112,8 @@ TEST(ReplayQueue, WorksInOrderAndKnowsWhenItIsFull) {
   queue.run();
   EXPECT_EQ(seen, (std::vector<double>{1.5, 1.5, 0, 7}));
   EXPECT_TRUE(queue.is_empty());
-  queue.add({}, [](auto) {}, std::int64_t{1} << 40);
+  queue.add(
+      {}, [](auto) {}, std::int64_t{1} << 40);
   EXPECT_TRUE(queue.is_full());
 }
 
@@ -176,10 +178,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"er(steps=40,schedule=cosine,momentum=0.5)", "lens_precision(k=3,w=1)", "saliency", Norm::kL1},
                     Case{"er(steps=40,surrogate=softplus)", "lens_recall(k=3,w=1)"},
                     Case{"er(steps=40)", "lens_precision(k=3,w=1)", "saliency", Norm::kL2, Select::kWorst, true},
-                    Case{"er(steps=40)", "lens_recall(k=3,w=1)", "integrated_gradients(steps=5)", Norm::kLinf, Select::kWorst, true},
+                    Case{"er(steps=40)", "lens_recall(k=3,w=1)", "integrated_gradients(steps=5)", Norm::kLinf, Select::kWorst,
+                         true},
                     Case{"top_t(steps=40)", "top_k(k=4)"}, Case{"mse(steps=40)", "top_k(k=4)"},
                     Case{"er(steps=20,k=4)", "spearman"}, Case{"random(samples=100)", "top_k(k=4)"},
-                    Case{"random(samples=100,from=sphere)", "lens_precision(k=3,w=1)", "saliency", Norm::kL1}, Case{"gauntlet(effort=light)", "top_k(k=4)"},
+                    Case{"random(samples=100,from=sphere)", "lens_precision(k=3,w=1)", "saliency", Norm::kL1},
+                    Case{"gauntlet(effort=light)", "top_k(k=4)"},
                     Case{"gauntlet(effort=light)", "lens_precision(k=3,w=1)", "saliency", Norm::kLinf, Select::kWorst, true}));
 
 }  // namespace

@@ -91,8 +91,8 @@ TEST(GauntletSlopes, ContrastIsTheDerivativeOfTheLogarithmOfTheRatio) {
     const at::Tensor others = weighted * (1 - rows.near), outside = std::get<0>(others.topk(k, 1)).sum(1);
     const at::Tensor value = (weighted * rows.top).sum(1).log() - outside.log();
     expect_rows(torch::autograd::grad({value.sum()}, {a})[0], [&](std::int64_t row, float* slope) {
-      gauntlet::slopes::contrast(values_of(rows, row), k, row_of(rows.top, row), row_of(rows.near, row), row_of(rows.weights, row),
-                                 scratch, slope);
+      gauntlet::slopes::contrast(values_of(rows, row), k, row_of(rows.top, row), row_of(rows.near, row),
+                                 row_of(rows.weights, row), scratch, slope);
     });
   }
 }

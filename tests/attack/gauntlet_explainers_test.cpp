@@ -64,8 +64,8 @@ TEST_P(GauntletExplainers, NeverBetterForTheDefenderThanComponentsOrRandomPoints
   EXPECT_LE(mean_value(whole), mean_value(test.run("random(samples=300)")));
   const auto parts = alone(test.task(), std::nullopt);
   ASSERT_TRUE(parts.contains("random") && parts.contains("contrast") && parts.contains("gaps"));
-  // In the whole a component's work is shared out over stages, so its walks are not the ones it takes alone. Light effort may then
-  // miss one swap of one sample.
+  // In the whole a component's work is shared out over stages, so its walks are not the ones it takes alone. Light effort may
+  // then miss one swap of one sample.
   for (const auto& [name, part] : parts) EXPECT_LE(mean_value(whole), mean_value(part) + kOneSwap) << name;
   // In a restart these propose the same points as in the whole, whatever was found before them.
   for (const gauntlet::Stage stage : {gauntlet::Stage::kFirst, gauntlet::Stage::kSecond}) {

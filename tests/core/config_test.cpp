@@ -156,7 +156,7 @@ TEST(Config, BrokenTomlNamesTheLine) {
 
 TEST(Config, OverridesReplaceAddAndReachIntoArraysOfTables) {
   const Config config = parse_config(kText, {"seed=9", "attack.epsilon = 2", "attack.explainer=saliency(signed=true)",
-                                      "attack.metrics=[\"l2\"]", "models.1.beta=8", "new.key='quoted'", "name=two words"});
+                                             "attack.metrics=[\"l2\"]", "models.1.beta=8", "new.key='quoted'", "name=two words"});
   const ConfigTable root = config.root();
   EXPECT_EQ(root.integer("seed", 0), 9);
   EXPECT_DOUBLE_EQ(root.table("attack").real("epsilon", 0), 2);

@@ -34,7 +34,8 @@ TEST(Idx, ReadsBytesInTheFilesShape) {
 }
 
 TEST(Idx, TurnsBigEndianElementsRound) {
-  EXPECT_EQ(values<std::int16_t>(read_idx_literal("\0\0\x0b\x01\0\0\0\x02\x01\x02\xff\xfe")), (std::vector<std::int16_t>{258, -2}));
+  EXPECT_EQ(values<std::int16_t>(read_idx_literal("\0\0\x0b\x01\0\0\0\x02\x01\x02\xff\xfe")),
+            (std::vector<std::int16_t>{258, -2}));
   EXPECT_EQ(values<std::int32_t>(read_idx_literal("\0\0\x0c\x01\0\0\0\x01\0\0\x01\0")), (std::vector<std::int32_t>{256}));
   EXPECT_EQ(values<float>(read_idx_literal("\0\0\x0d\x01\0\0\0\x01\x3f\xc0\0\0")), (std::vector<float>{1.5F}));
   EXPECT_EQ(values<double>(read_idx_literal("\0\0\x0e\x01\0\0\0\x01\xc0\x08\0\0\0\0\0\0")), (std::vector<double>{-3}));
@@ -54,10 +55,10 @@ TEST(Idx, RefusesWhatIsNotIdx) {
 
 TEST(Idx, TheHeadersSizesAreCheckedAgainstTheFile) {
   EXPECT_ERROR(read_idx_literal("\0\0\x08\x01\0\0\0\x03"
-                     "ab"),
+                                "ab"),
                kInput, "x.idx");
   EXPECT_ERROR(read_idx_literal("\0\0\x08\x01\0\0\0\x01"
-                     "ab"),
+                                "ab"),
                kInput, "needs 1 bytes, the file has 2");
   EXPECT_ERROR(read_idx_literal("\0\0\x0e\x04\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), kInput, "x.idx");
 }

@@ -24,9 +24,12 @@ const std::map<std::string, std::string> kTorchrun{{"RANK", "2"},
                                                    {"TORCHELASTIC_USE_AGENT_STORE", "True"},
                                                    {"TORCHELASTIC_RUN_ID", "mine"},
                                                    {"TORCHELASTIC_RESTART_COUNT", "1"}};
-const std::map<std::string, std::string> kSrun{{"SLURM_STEP_ID", "0"},       {"SLURM_PROCID", "3"},
-                                               {"SLURM_NTASKS", "4"},        {"SLURM_JOB_ID", "12345"},
-                                               {"SLURM_JOB_NODELIST", "gpu[07-08]"}, {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"}};
+const std::map<std::string, std::string> kSrun{{"SLURM_STEP_ID", "0"},
+                                               {"SLURM_PROCID", "3"},
+                                               {"SLURM_NTASKS", "4"},
+                                               {"SLURM_JOB_ID", "12345"},
+                                               {"SLURM_JOB_NODELIST", "gpu[07-08]"},
+                                               {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"}};
 
 std::map<std::string, std::string> with(std::map<std::string, std::string> variables, const std::string& name,
                                         const std::string& value) {
@@ -93,7 +96,8 @@ TEST(GpuOf, ReadsTheDevice) {
   EXPECT_EQ(gpu_of("cuda", {}, 4), 0);
   EXPECT_EQ(gpu_of("cuda:3", {}, 4), 3);
   EXPECT_ERROR(gpu_of("cuda:4", {}, 4), kUsage, "there are 4 GPUs, cuda:0 to cuda:3");
-  for (const char* wrong : {"cuda:", "cuda:-1", "cuda:1x", "cuda: 1"}) EXPECT_ERROR(gpu_of(wrong, {}, 4), kUsage, "there are 4 GPUs");
+  for (const char* wrong : {"cuda:", "cuda:-1", "cuda:1x", "cuda: 1"})
+    EXPECT_ERROR(gpu_of(wrong, {}, 4), kUsage, "there are 4 GPUs");
   for (const char* wrong : {"", "gpu", "cuda1", "cud"}) EXPECT_ERROR(gpu_of(wrong, {}, 4), kUsage, "must be cpu, cuda or cuda:N");
   EXPECT_ERROR(gpu_of("cuda", {}, 0), kUsage, "no CUDA device");
 }

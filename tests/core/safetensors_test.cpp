@@ -120,8 +120,10 @@ TEST(Safetensors, EveryTruncationIsSeen) {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_THROW(parse_safetensors(std::span(whole).first(size), "x"), Error) << size;
   }
-  EXPECT_ERROR(parse_tensors("1234567"), kInput, "w.safetensors: is truncated: a safetensors file has at least 8 bytes, this one 7");
-  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "2", "0,8") + "}", 7)), kInput, "array 'a' lies at bytes 0 to 8 of 7");
+  EXPECT_ERROR(parse_tensors("1234567"), kInput,
+               "w.safetensors: is truncated: a safetensors file has at least 8 bytes, this one 7");
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "2", "0,8") + "}", 7)), kInput,
+               "array 'a' lies at bytes 0 to 8 of 7");
 }
 
 TEST(Safetensors, ClaimsAboutSizeAreNotBelieved) {
@@ -156,10 +158,11 @@ TEST(Safetensors, ShapesMustFitTheirBytes) {
 }
 
 TEST(Safetensors, NamesComeOnce) {
-  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "1", "0,4") + "," + entry("a", "F32", "1", "4,8") + "}", 8)), kInput,
-               "the name 'a' is there twice");
+  EXPECT_ERROR(parse_tensors(file_with("{" + entry("a", "F32", "1", "0,4") + "," + entry("a", "F32", "1", "4,8") + "}", 8)),
+               kInput, "the name 'a' is there twice");
   EXPECT_ERROR(parse_tensors(file_with(R"({"__metadata__":{"k":"1","k":"2"}})", 0)), kInput, "the name 'k' is there twice");
-  EXPECT_ERROR(parse_tensors(file_with(R"({"__metadata__":{},"__metadata__":{}})", 0)), kInput, "the name '__metadata__' is there twice");
+  EXPECT_ERROR(parse_tensors(file_with(R"({"__metadata__":{},"__metadata__":{}})", 0)), kInput,
+               "the name '__metadata__' is there twice");
   EXPECT_ERROR(parse_tensors(file_with(R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4)), kInput,
                "'dtype' is there twice");
 }

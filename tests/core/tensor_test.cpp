@@ -193,7 +193,8 @@ TEST(DeviceRandom, WordsAreThoseOfTheStreams) {
   std::vector<std::uint32_t> expected(kWords);
   for (std::int64_t row = 0; row < ids.numel(); ++row) {
     streams.fill(static_cast<std::uint64_t>(ids[row].item<std::int64_t>()), 0, expected);
-    for (std::int64_t i = 0; i < kWords; ++i) EXPECT_EQ(found[row][i].item<std::int64_t>(), expected[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = 0; i < kWords; ++i)
+      EXPECT_EQ(found[row][i].item<std::int64_t>(), expected[static_cast<std::size_t>(i)]);
   }
 }
 

@@ -3,9 +3,9 @@
 #include <map>
 
 #include "holdfast/core/files.h"
+#include "holdfast/core/zip.h"
 #include "holdfast/data/file_tree.h"
 #include "holdfast/data/tar.h"
-#include "holdfast/core/zip.h"
 #include "support/errors.h"
 #include "support/outside.h"
 #include "support/temp_folder.h"

@@ -360,7 +360,8 @@ TEST(PlanExperiments, CountsSharedWorkOnce) {
 
 TEST(PlanExperiments, RefusesWhatARunRefuses) {
   const TempFolder folder;
-  EXPECT_ERROR(plan_experiments({{.experiment = "r2et/bounds", .folder = folder / "run", .only = {"nonsense"}}}), kUsage, "begins so");
+  EXPECT_ERROR(plan_experiments({{.experiment = "r2et/bounds", .folder = folder / "run", .only = {"nonsense"}}}), kUsage,
+               "begins so");
   EXPECT_ERROR(plan_experiments({{.experiment = "r2et/bounds", .folder = folder / "run", .looks = {1}}}), kUsage, "no interval");
 }
 

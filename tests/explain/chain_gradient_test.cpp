@@ -117,7 +117,8 @@ TEST(ChainGradient, ASaturatedProbabilityKeepsItsRanking) {
   const auto model = make_model(network), reference = make_model(by_autograd(network));
   const Case one{"saturated", network};
   const auto explainer = explainers().make("saliency");
-  const Explanation fused = explainer->attribute(task_for(*model, one, 20)), expected = explainer->attribute(task_for(*reference, one, 20));
+  const Explanation fused = explainer->attribute(task_for(*model, one, 20)),
+                    expected = explainer->attribute(task_for(*reference, one, 20));
   expect_close(fused.maps, expected.maps, 1e-5, "maps");
   expect_close(fused.log_scale, expected.log_scale, 1e-5, "scales");
 }
@@ -144,7 +145,8 @@ TEST(ChainGradient, TwoLinearLayersInARowAreAChain) {
   const Case one{"head", network};
   const auto explainer = explainers().make("saliency");
   ASSERT_TRUE(LinearChain::of(network, {}, normal_tensor({3, 12}, 1)));
-  expect_close(explainer->attribute(task_for(*model, one, 9)).maps, explainer->attribute(task_for(*reference, one, 9)).maps, 1e-5, "maps");
+  expect_close(explainer->attribute(task_for(*model, one, 9)).maps, explainer->attribute(task_for(*reference, one, 9)).maps, 1e-5,
+               "maps");
 }
 
 TEST(ChainGradient, OtherNetworksAreLeftToAutograd) {

@@ -107,7 +107,9 @@ def try_kills(base: Path, servers: server.Servers, kills: int, seed: int, pool: 
         return tried
     # All calls were tried: what is left goes to killing the run that recovers, too.
     rng, row = random.Random(seed), Tried("kill", "any of them, and again while it recovers")
-    chosen = [killers[name] for name in rng.choices(list(killers), [killer.calls for killer in killers.values()], k=-(-left // 2))]
+    chosen = [
+        killers[name] for name in rng.choices(list(killers), [killer.calls for killer in killers.values()], k=-(-left // 2))
+    ]
     pairs = [(killer, (rng.randint(1, killer.calls), rng.randint(1, killer.calls))) for killer in chosen]
     for loss in pool.map(lambda pair: pair[0].kill(pair[1]), pairs):
         row.add(loss, times=2)

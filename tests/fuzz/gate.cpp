@@ -12,6 +12,7 @@ void holdfast::fuzz_gate(std::span<const std::byte> input) {
     return parse_method_call(call).name == "curvature" ? std::optional<std::string>("curvature") : std::nullopt;
   };
   const Gate gate = parse_gate(std::string(as_text(input)), curvature);
-  require(parse_gate(gate.metric + "." + gate.field + gate.comparison + fmt::format("{}", gate.limit), curvature).metric == gate.metric);
+  require(parse_gate(gate.metric + "." + gate.field + gate.comparison + fmt::format("{}", gate.limit), curvature).metric ==
+          gate.metric);
   require(!gate.met_by(std::nullopt));
 }

@@ -104,7 +104,8 @@ TEST(ChainLoops, SoftplusAndItsSlopesAreThoseOfTheFormula) {
       loops.pull(chain, &unit, 1, true, kept.data(), &slope);
       loops.push(chain, &unit, 1, kept.data(), &change);
       loops.pull_again(chain, &none, 1, kept.data(), &bend);
-      const double s = 1 / (1 + std::exp(-y)), soft = (std::max(y, 0.0) + std::log1p(std::exp(-std::abs(y)))) / static_cast<double>(beta);
+      const double s = 1 / (1 + std::exp(-y)),
+                   soft = (std::max(y, 0.0) + std::log1p(std::exp(-std::abs(y)))) / static_cast<double>(beta);
       const double rounding = 3e-7 + 1.5e-7 * std::abs(y);  // y itself is rounded, and goes into an exponent
       EXPECT_NEAR(value, soft, rounding * soft) << y;
       EXPECT_NEAR(slope, s, rounding * s) << y;

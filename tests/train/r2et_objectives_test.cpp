@@ -54,7 +54,8 @@ TEST(R2et, TermsAreThoseOfPlainLoops) {
   }
 }
 
-// The pass of the cross-entropy moves the running statistics. A difference of gradients from before and after it would say how far.
+// The pass of the cross-entropy moves the running statistics. A difference of gradients from before and after it would say how
+// far.
 TEST(R2et, CurvatureIsOfOneFunctionAlsoWithBatchNormalisation) {
   const auto curvature = [](const std::string& call) {
     ObjectiveCase subject({.activation = "softplus"});

@@ -60,7 +60,8 @@ class Communicator {
   // What was published; waits for it. Waiting throws OtherRankFailed when a rank has failed, and kInterrupted.
   std::string read(const std::string& name);
 
-  // Throws kUsage on every rank unless `fact` is the same text on all of them. The message names `what` and two ranks that differ.
+  // Throws kUsage on every rank unless `fact` is the same text on all of them. The message names `what` and two ranks that
+  // differ.
   void agree_on(const std::string& what, const std::string& fact, const std::string& advice);
 
   // Sums of tensors over all ranks: by Gloo on the CPU; by NCCL on GPUs of their own, where the program was built with it, else

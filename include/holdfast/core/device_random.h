@@ -1,6 +1,6 @@
 // The random streams of rng.h as tensor operations, so that a GPU fills its own arrays: Philox in 64-bit integers, a few hundred
-// small operations for any number of words, and nothing that waits for the device. Words and uniform numbers have the same bits as
-// on the CPU; what is made of them by logarithms and cosines agrees to rounding.
+// small operations for any number of words, and nothing that waits for the device. Words and uniform numbers have the same bits
+// as on the CPU; what is made of them by logarithms and cosines agrees to rounding.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace holdfast {
 // The first `words` words of the streams (seed, purpose, ids[b]): [B, words], int64 in [0, 2^32), where `ids` is.
 at::Tensor stream_words(const at::Tensor& ids, std::int64_t words, std::uint64_t seed, std::string_view purpose);
 
-// Words as RandomStream reads them, in double: uniform in [0, 1) one for one, normal numbers from pairs (an even number of words).
+// Words as RandomStream reads them, in double: uniform in [0, 1) one for one, normal numbers from pairs (an even number of
+// words).
 at::Tensor uniform_from(const at::Tensor& words);
 at::Tensor normal_from(const at::Tensor& words);
 

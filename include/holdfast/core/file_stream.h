@@ -12,8 +12,8 @@ namespace holdfast {
 // A descriptor of a regular file for reading, the caller's to close. Throws kInput for anything else: a device has no end.
 int open_regular_file(const std::string& path);
 
-// A name beside `path` that nobody else uses, and that remove_temporaries knows. Process numbers would not do: in a container every
-// program is number 1.
+// A name beside `path` that nobody else uses, and that remove_temporaries knows. Process numbers would not do: in a container
+// every program is number 1.
 std::string temporary_name(const std::string& path);
 
 // A file that is written piece by piece, as write_atomic does: it is there when it was finished, and leaves nothing if it was

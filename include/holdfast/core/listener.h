@@ -10,9 +10,9 @@ namespace holdfast {
 
 struct ProgressReport {
   const std::string& what;
-  std::int64_t done, total;           // `total` 0: not known
+  std::int64_t done, total;            // `total` 0: not known
   std::optional<double> seconds_left;  // where it is known better than from done and total
-  const std::string& note;            // what is being done now
+  const std::string& note;             // what is being done now
   bool finished;
 };
 

@@ -29,8 +29,8 @@ using Environment = std::function<const char*(const char*)>;
 RankPlace rank_place(const Environment& environment);
 RankPlace rank_place();  // of this process
 
-// The GPU that --device names, of those that there are: "cuda:1" is the second one. "cuda" is the first, or a rank's own: the ranks
-// of one machine take one each, in turn where there are fewer. Throws kUsage for one that is not there.
+// The GPU that --device names, of those that there are: "cuda:1" is the second one. "cuda" is the first, or a rank's own: the
+// ranks of one machine take one each, in turn where there are fewer. Throws kUsage for one that is not there.
 int gpu_of(const std::string& device, const RankPlace& place, int gpus);
 
 // The first host of Slurm's list: "node[07-09,12],other" gives node07.

@@ -1,5 +1,5 @@
-// How far the calling thread is with a tile, for a Progress that counts whole tiles. Loops report what they have done, in any unit;
-// where nobody listens that costs nothing.
+// How far the calling thread is with a tile, for a Progress that counts whole tiles. Loops report what they have done, in any
+// unit; where nobody listens that costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class TileWork {
   TileWork(const TileWork&) = delete;
   TileWork& operator=(const TileWork&) = delete;
 
-  static void report(double done);        // since the last report
+  static void report(double done);       // since the last report
   static void expect_left(double left);  // from now on, where more is known
   double done() const { return done_; }
   // Of the calling thread's tile.

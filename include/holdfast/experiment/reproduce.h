@@ -142,9 +142,9 @@ struct TrainedModel {
 // How a plan finds out what a job costs, and goes on without its result.
 template <class Result>
 struct JobTrial {
-  std::int64_t units = 1;                               // samples of the job
-  double evaluations = 0;                               // gradients of the model in all; 0: not counted
-  std::function<Result(std::int64_t)> few = {};         // the job on its first so many units; none: the job is tried as it is
+  std::int64_t units = 1;                              // samples of the job
+  double evaluations = 0;                              // gradients of the model in all; 0: not counted
+  std::function<Result(std::int64_t)> few = {};        // the job on its first so many units; none: the job is tried as it is
   std::function<Result(const Result&)> stand_in = {};  // of the shape of the job's result, from what a trial gave; none: that
 };
 
@@ -297,7 +297,7 @@ struct ReproduceOptions {
   std::string models, cells;  // empty: below the run folder
   std::vector<std::string> only = {};
   std::vector<std::int64_t> looks = {};  // numbers of seeds to judge at until all claims are decided; none: those of the settings
-  bool restart = false;           // a run of other settings or data that lies in the folder is replaced
+  bool restart = false;                  // a run of other settings or data that lies in the folder is replaced
   bool may_be_empty = false;      // an experiment without any of the datasets in `only` gives null and no folder, not an error
   Communicator* ranks = nullptr;  // others that run the same experiment
 };
@@ -331,17 +331,17 @@ struct KeptCheck {
     double kept, again, allowed;
   };
   std::string experiment, dataset;
-  bool same_machine = false;           // torch, instruction set and device are those of the kept results
-  std::int64_t numbers = 0;            // that were compared
-  std::vector<Difference> differing;   // by more than allowed
-  std::vector<std::string> missing;    // kept rows that the new run does not have: other weights were chosen, for example
+  bool same_machine = false;          // torch, instruction set and device are those of the kept results
+  std::int64_t numbers = 0;           // that were compared
+  std::vector<Difference> differing;  // by more than allowed
+  std::vector<std::string> missing;   // kept rows that the new run does not have: other weights were chosen, for example
   bool agrees() const { return differing.empty() && missing.empty(); }
 };
 
-// Runs one dataset of the kept results at `path` (with or without .json) again, at their scale and seed, and compares every number
-// of its rows. The dataset is the one in options.only, or one drawn by `draw`. Numbers may differ by 1e-6 where torch, instruction
-// set and device are the same; elsewhere by the width of the kept interval, and by .05 at least. Throws kInput where the kept
-// results were made by another protocol.
+// Runs one dataset of the kept results at `path` (with or without .json) again, at their scale and seed, and compares every
+// number of its rows. The dataset is the one in options.only, or one drawn by `draw`. Numbers may differ by 1e-6 where torch,
+// instruction set and device are the same; elsewhere by the width of the kept interval, and by .05 at least. Throws kInput where
+// the kept results were made by another protocol.
 KeptCheck check_kept(const std::string& path, ReproduceOptions options, std::uint64_t draw);
 
 }  // namespace holdfast::experiment

@@ -25,8 +25,8 @@ class IntervalLevel {
 };
 double interval_level();
 
-// One number for each seed -> their mean with Student's interval of the interval_level; seeds where it is undefined are left out, and a single
-// seed has no interval.
+// One number for each seed -> their mean with Student's interval of the interval_level; seeds where it is undefined are left out,
+// and a single seed has no interval.
 Value over_seeds(std::span<const double> per_seed);
 // The same for values of samples, by seed: means over samples, then over seeds. One seed: the bootstrap interval over its
 // samples.

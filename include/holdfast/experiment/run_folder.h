@@ -36,14 +36,15 @@ class FolderClaim {
 // digests of all data and files it reads. Throws kUsage when the folder holds another run, which `restart` removes instead, or
 // other files, or when another process has it.
 //
-// Of several ranks, rank 0 claims the folder for all. The others wait for it; every rank throws kUsage when its identity is not rank
-// 0's or when it does not see rank 0's folder. A group that torchrun starts again goes on in spite of `restart`.
+// Of several ranks, rank 0 claims the folder for all. The others wait for it; every rank throws kUsage when its identity is not
+// rank 0's or when it does not see rank 0's folder. A group that torchrun starts again goes on in spite of `restart`.
 [[nodiscard]] FolderClaim claim_run_folder(const std::string& folder, const Json& identity, bool restart = false,
                                            Communicator* ranks = nullptr);
 
 // For a single attack: a new or empty folder, or one with the result of another attack, which goes. Throws kUsage when the folder
 // holds other things. Several ranks keep their tiles in it until the result is written; those of the same attack are used again.
-[[nodiscard]] FolderClaim claim_attack_folder(const std::string& folder, const Json& identity = {}, Communicator* ranks = nullptr);
+[[nodiscard]] FolderClaim claim_attack_folder(const std::string& folder, const Json& identity = {},
+                                              Communicator* ranks = nullptr);
 
 // Before tiles are removed: waits, on rank 0, until no other rank reads them.
 void wait_for_readers(Communicator* ranks, const std::string& folder);

@@ -24,8 +24,8 @@ namespace holdfast::experiment {
 
 struct SuggestOptions {
   std::string explainer = "saliency";
-  std::optional<Norm> norm = {};     // none: linf for images, l2 for all else
-  std::optional<double> noise = {};  // standard deviation of measuring a feature again, in the units of the inputs
+  std::optional<Norm> norm = {};         // none: linf for images, l2 for all else
+  std::optional<double> noise = {};      // standard deviation of measuring a feature again, in the units of the inputs
   std::optional<double> tolerance = {};  // none: that of a value is proposed too
   std::uint64_t seed = 0;
   TileOptions tiles = {};

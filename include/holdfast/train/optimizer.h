@@ -34,8 +34,8 @@ class Optimizer {
   // Makes one step against the gradients of a scalar.
   void minimise(const at::Tensor& loss, double learning_rate);
 
-  // Moves all parameters with a few operations on lists of tensors instead of a few for each: on a GPU, where every operation has to
-  // be asked for, and whoever wants to compare. The same arithmetic.
+  // Moves all parameters with a few operations on lists of tensors instead of a few for each: on a GPU, where every operation has
+  // to be asked for, and whoever wants to compare. The same arithmetic.
   void move_together(bool on) { together_ = on; }
 
   std::int64_t steps() const { return steps_; }

@@ -22,10 +22,10 @@ namespace holdfast::train {
 
 // `machine`: facts about machine and versions that the caller wants in the manifest. `restart`: the files of a training that lies
 // in the folder are removed first. `ranks`: the processes that do this together; rank 0 writes. Returns results.json.
-Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine = Json::object(), bool restart = false,
-                  Communicator* ranks = nullptr);
+Json run_training(const TrainConfig& config, const std::string& folder, const Json& machine = Json::object(),
+                  bool restart = false, Communicator* ranks = nullptr);
 // The same for a dataset that is loaded already, which the configuration only names.
-Json run_training(const TrainConfig& config, const Dataset& dataset, const std::string& folder, const Json& machine,
-                  bool restart, Communicator* ranks = nullptr);
+Json run_training(const TrainConfig& config, const Dataset& dataset, const std::string& folder, const Json& machine, bool restart,
+                  Communicator* ranks = nullptr);
 
 }  // namespace holdfast::train

@@ -67,8 +67,8 @@ void take_signs(std::span<const float> map, float* slope) {
   }
 }
 
-void contrast(Values values, std::int64_t k, const float* top, const float* near, const float* weights, std::vector<float>& scratch,
-              float* slope) {
+void contrast(Values values, std::int64_t k, const float* top, const float* near, const float* weights,
+              std::vector<float>& scratch, float* slope) {
   const std::size_t n = values.size();
   const auto weight = [&](std::size_t i) { return weights != nullptr ? weights[i] : 1.0f; };
   const auto value = [&](std::size_t i) { return values[i] * weight(i); };

@@ -17,8 +17,8 @@ void take_signs(std::span<const float> map, float* slope);
 using Values = std::span<const float>;
 
 // `top` and `near`: 1 on the clean top and on what is near it; `weights` of the features, or null. `scratch` is reused.
-void contrast(Values values, std::int64_t k, const float* top, const float* near, const float* weights, std::vector<float>& scratch,
-              float* slope);
+void contrast(Values values, std::int64_t k, const float* top, const float* near, const float* weights,
+              std::vector<float>& scratch, float* slope);
 void gaps(Values values, const float* weights, float* slope);
 // `inside` and `outside`: weights of what is lowered and of what is raised. k is below the number of features.
 void threshold(Values values, std::int64_t k, double temperature, const float* inside, const float* outside,

@@ -17,8 +17,8 @@ void add_to(Registry<DatasetLoader>& registry) {
     const std::vector<TableColumn> columns{{"pregnancies"}, {"glucose"}, {"pressure"}, {"skin"},
                                            {"insulin"},     {"mass"},    {"pedigree"}, {"age"}};
     const Source source =
-        weka_source("diabetes", "diabetes.arff", "01c38ba089121a39a4ee5bafb3c9bddd71e4337d8f0268c85a999a37c1a027e6",
-                    "not stated", "https://www.openml.org/d/37");
+        weka_source("diabetes", "diabetes.arff", "01c38ba089121a39a4ee5bafb3c9bddd71e4337d8f0268c85a999a37c1a027e6", "not stated",
+                    "https://www.openml.org/d/37");
     return std::make_unique<WekaTable>(source, columns, std::vector<std::string>{"tested_negative", "tested_positive"}, options);
   });
 }

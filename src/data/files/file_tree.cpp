@@ -5,8 +5,8 @@
 #include <span>
 
 #include "holdfast/core/error.h"
-#include "holdfast/data/tar.h"
 #include "holdfast/core/zip.h"
+#include "holdfast/data/tar.h"
 
 namespace holdfast::data {
 namespace {

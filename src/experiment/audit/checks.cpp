@@ -66,8 +66,8 @@ void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Tria
         const std::vector<std::string>& calls = gate.of_measure ? trial.measures : trial.metrics;
         known.insert(known.end(), calls.begin(), calls.end());
       }
-      usage_error("gate '{}': no row of this run has {} {}; it has {}", gate.text, gate.of_measure ? "measure" : "metric", gate.metric,
-                  known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+      usage_error("gate '{}': no row of this run has {} {}; it has {}", gate.text, gate.of_measure ? "measure" : "metric",
+                  gate.metric, known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
     }
   }
 }

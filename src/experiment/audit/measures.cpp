@@ -55,9 +55,8 @@ MeasureRow run_measure(const MeasureCell& cell, const TileOptions& tiles, const 
     if (progress != nullptr) progress->advance(cell.subject.samples.count());
     return {cell, measurement_from(read_sealed(path))};
   }
-  const Measurement measured = ranks == nullptr
-                                   ? measure_all(*cell.measure, cell.task(), tiles, progress)
-                                   : measure_together(*ranks, folder, *cell.measure, cell.task(), tiles, progress);
+  const Measurement measured = ranks == nullptr ? measure_all(*cell.measure, cell.task(), tiles, progress)
+                                                : measure_together(*ranks, folder, *cell.measure, cell.task(), tiles, progress);
   if (!leads(ranks)) return {cell, {}};
   make_folders(folder);
   write_json(path, sealed(stored(measured)));

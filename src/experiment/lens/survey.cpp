@@ -41,7 +41,8 @@ void score_survey(paper::PaperRun& run) {
   run.table("answers").add({"top-k"}, {share(counts.top_k, printed[1])});
   if (decided == 0) {
     run.context.note(
-        "Nobody was asked yet. `holdfast survey make RUN --out page.html` makes a page with the paper's questions from an audit of "
+        "Nobody was asked yet. `holdfast survey make RUN --out page.html` makes a page with the paper's questions from an audit "
+        "of "
         "images; `holdfast survey score ANSWERS.json` scores what people save. Answers from elsewhere can be given as "
         "lens/table1(answers=FILE): [{\"top_k\": 0.31, \"lens\": 0.86, \"similar\": true}].");
   } else if (counts.undecided > 0) {

@@ -441,7 +441,8 @@ std::size_t CellBatch::measure(const StudiedNetwork& subject, const std::string&
        [=, seed = seed_] { return measure_samples(subject, measure, epsilon, seed); },
        work_of(subject, measure, kMeasureEvaluations),
        {.units = samples,
-        .few = [=, seed = seed_](std::int64_t units) { return measure_samples(first_of(subject, units), measure, epsilon, seed); },
+        .few = [=,
+                seed = seed_](std::int64_t units) { return measure_samples(first_of(subject, units), measure, epsilon, seed); },
         .stand_in = [=](const MeasuredCell& few) { return repeated(few, static_cast<std::size_t>(samples)); }}});
   return measures_.size() - 1;
 }

@@ -33,7 +33,8 @@ std::vector<Verdict> merged(const std::vector<Verdict>& before, std::vector<Verd
     if (earlier != before.end() && !is_open(*earlier)) {
       verdict = *earlier;
     } else {
-      verdict.why += fmt::format("{}{} {}.", verdict.why.ends_with(' ') ? "" : " ", is_open(verdict) ? "Still open at" : "Decided at", look);
+      verdict.why +=
+          fmt::format("{}{} {}.", verdict.why.ends_with(' ') ? "" : " ", is_open(verdict) ? "Still open at" : "Decided at", look);
     }
   }
   return now;

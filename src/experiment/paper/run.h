@@ -120,9 +120,9 @@ class PaperRun {
   std::map<std::string, Verdict> verdicts_;
 };
 
-// Runs the plan with as many seeds as the context's first look says, then with those of the next one, until every claim is decided.
-// Networks and cells of a look are kept for the next. A claim keeps the verdict of the look that decided it. Because the data is
-// looked at several times, intervals over seeds have the level 1 - .05 / looks.
+// Runs the plan with as many seeds as the context's first look says, then with those of the next one, until every claim is
+// decided. Networks and cells of a look are kept for the next. A claim keeps the verdict of the look that decided it. Because the
+// data is looked at several times, intervals over seeds have the level 1 - .05 / looks.
 ExperimentResult run_looks(ExperimentContext& context, const Plan& plan, const Words& options);
 
 // What an experiment does beyond its declared tables, by the name that the TOML file gives.

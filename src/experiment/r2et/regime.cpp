@@ -104,7 +104,7 @@ void measure_table(PaperRun& run, TableResults& results, const Wanted& wanted) {
   const std::vector<RegimeTraining> trainings = trainings_of(run, setting, wanted);
   const auto seeds = static_cast<std::size_t>(setting.members);
   std::vector<TrainedModel> trained;
-  for (std::vector<TrainedModel>& all : train_members(
+  for (std::vector<TrainedModel>&all : train_members(
            run.context, *data, setting, trainings.size(),
            [&](std::size_t i, std::uint64_t member) {
              return options_of(run, setting, trainings[i], data->data, run.seed + kChoiceSeeds + member);

@@ -14,7 +14,8 @@
 
 namespace holdfast::model::chain {
 
-// GCC 12 takes the plain forms of some operations for uses of values that were never set; with a mask that is full they are the same.
+// GCC 12 takes the plain forms of some operations for uses of values that were never set; with a mask that is full they are the
+// same.
 struct Avx512 {
   using Vector = __m512;
   static constexpr __mmask16 kFull = 0xffff;

@@ -51,8 +51,8 @@ class LaneLoops {
       multiply_rest<kCount - 1>(left, w, over, along, ins, x, bias, y);
     }
   }
-  static HOLDFAST_INLINE void multiply(const float* w, std::int64_t over, std::int64_t along, std::int64_t outs,
-                                       std::int64_t ins, const float* x, const float* bias, float* y) {
+  static HOLDFAST_INLINE void multiply(const float* w, std::int64_t over, std::int64_t along, std::int64_t outs, std::int64_t ins,
+                                       const float* x, const float* bias, float* y) {
     std::int64_t o = 0;
     for (; o + kTile <= outs; o += kTile)
       multiply_tile<kTile>(w + o * over, over, along, ins, x, bias != nullptr ? bias + o : nullptr, y + o * kRows);
@@ -117,7 +117,8 @@ class LaneLoops {
       const Vector soft = Register::add(Register::greater(x, zero), Register::divide(log_one_plus(e), beta));
       Register::store(Register::multiply_add(share, rise, least), slope + i);
       if (bend != nullptr)
-        Register::store(Register::multiply(Register::multiply(share, beta), Register::multiply(Register::multiply(e, s), s)), bend + i);
+        Register::store(Register::multiply(Register::multiply(share, beta), Register::multiply(Register::multiply(e, s), s)),
+                        bend + i);
       Register::store(Register::multiply_add(x, least, Register::multiply(share, soft)), z + i);
     }
   }

@@ -24,10 +24,10 @@ struct Chain {
   const Layer* layers = nullptr;
   std::int64_t count = 0;
   const float *scale = nullptr, *shift = nullptr;  // of the inputs, or none
-  bool bends = false;       // whether any activation is a softplus
-  std::int64_t hidden = 0;  // units of all hidden layers
-  float *one = nullptr, *other = nullptr;  // each as wide as the widest layer or the inputs
-  float* curved = nullptr;                 // as wide as all hidden layers: from push to pull_again
+  bool bends = false;                              // whether any activation is a softplus
+  std::int64_t hidden = 0;                         // units of all hidden layers
+  float *one = nullptr, *other = nullptr;          // each as wide as the widest layer or the inputs
+  float* curved = nullptr;                         // as wide as all hidden layers: from push to pull_again
 };
 
 struct Loops {

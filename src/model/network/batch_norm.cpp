@@ -75,12 +75,13 @@ bool needs_gradient(const at::Tensor& tensor) {
   return tensor.defined() && tensor.requires_grad();
 }
 
-// How many values a channel has, their mean and their summed squared distances from it, [2 C + 1] in double. None where the rank's
-// rows are not to count.
+// How many values a channel has, their mean and their summed squared distances from it, [2 C + 1] in double. None where the
+// rank's rows are not to count.
 at::Tensor moments(const at::Tensor& x, bool counts) {
   const auto [variance, mean] = at::var_mean(x, all_but_channels(x), /*correction=*/0);
   const double count = counts ? static_cast<double>(x.numel() / x.size(1)) : 0;
-  return at::cat({mean.to(at::kDouble), variance.to(at::kDouble) * count, at::full({1}, count, mean.options().dtype(at::kDouble))});
+  return at::cat(
+      {mean.to(at::kDouble), variance.to(at::kDouble) * count, at::full({1}, count, mean.options().dtype(at::kDouble))});
 }
 
 // Batch normalisation of a batch that several ranks have a share of each. Every rank hears the moments of all shares, and the way
@@ -94,7 +95,8 @@ class SharedNorm : public torch::autograd::Function<SharedNorm> {
     at::Tensor all = at::zeros({share.ranks->size(), own.numel()}, own.options());
     all.select(0, share.ranks->rank()).copy_(own);
     share.ranks->add_up(all);
-    const at::Tensor means = all.slice(1, 0, channels), squares = all.slice(1, channels, 2 * channels), counts = all.slice(1, 2 * channels);
+    const at::Tensor means = all.slice(1, 0, channels), squares = all.slice(1, channels, 2 * channels),
+                     counts = all.slice(1, 2 * channels);
     const at::Tensor count = counts.sum(), mean = (counts * means).sum(0) / count;
     const at::Tensor squared = (squares + counts * (means - mean).square()).sum(0);
     norm.mean.mul_(1 - norm.momentum).add_(mean.to(norm.mean.dtype()), norm.momentum);
@@ -113,12 +115,14 @@ class SharedNorm : public torch::autograd::Function<SharedNorm> {
     const torch::autograd::tensor_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &inverse = saved[3];
     const at::Tensor normalised = (x - per_channel(saved[2], x)) * per_channel(inverse, x);
-    const at::Tensor of_bias = gradients[0].sum(all_but_channels(x)), of_weight = (gradients[0] * normalised).sum(all_but_channels(x));
+    const at::Tensor of_bias = gradients[0].sum(all_but_channels(x)),
+                     of_weight = (gradients[0] * normalised).sum(all_but_channels(x));
     at::Tensor sums = at::stack({of_bias, of_weight}).to(at::kDouble);
     auto* ranks = reinterpret_cast<RankSum*>(context->saved_data["ranks"].toInt());
     ranks->add_up(sums);
     const at::Tensor means = (sums / saved[4]).to(x.dtype());
-    at::Tensor of_x = (gradients[0] - per_channel(means[0], x) - normalised * per_channel(means[1], x)) * per_channel(weight * inverse, x);
+    at::Tensor of_x =
+        (gradients[0] - per_channel(means[0], x) - normalised * per_channel(means[1], x)) * per_channel(weight * inverse, x);
     if (!context->saved_data["counts"].toBool()) of_x = at::zeros_like(of_x);
     return {of_x, of_weight, of_bias, {}, {}};
   }

@@ -38,7 +38,8 @@ class Surrogates {
 
 // Keeps each element with probability 1 - rate and scales what is left, so that the mean stays. `first`: the first row's place in
 // its batch.
-at::Tensor drop(const op::Dropout& dropout, const at::Tensor& x, std::uint64_t seed, const std::string& node, std::int64_t first) {
+at::Tensor drop(const op::Dropout& dropout, const at::Tensor& x, std::uint64_t seed, const std::string& node,
+                std::int64_t first) {
   if (dropout.rate == 0) return x;
   const at::Tensor rows = at::arange(first, first + x.size(0), at::kLong);
   const at::Tensor kept = random_uniform(x.sizes().slice(1), rows, seed, "dropout." + node, x.device()) >= dropout.rate;
@@ -86,7 +87,8 @@ at::Tensor Network::run_training(const at::Tensor& x, std::uint64_t seed, const 
   const std::int64_t first = share == nullptr ? 0 : share->rows.first;
   return walk(nodes_, last_reader_, x, [&](const Node& node, const Operands& operands) {
     if (const auto* norm = std::get_if<op::BatchNorm>(&node.operation)) return batch_norm_training(*norm, operands[0], share);
-    if (const auto* dropout = std::get_if<op::Dropout>(&node.operation)) return drop(*dropout, operands[0], seed, node.name, first);
+    if (const auto* dropout = std::get_if<op::Dropout>(&node.operation))
+      return drop(*dropout, operands[0], seed, node.name, first);
     return evaluate(node.operation, operands);
   });
 }

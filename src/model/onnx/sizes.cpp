@@ -125,11 +125,9 @@ void Translator::constant_of_shape() {
   const auto* length = wanted->items.size() == 1 ? std::get_if<std::int64_t>(&wanted->items[0].value) : nullptr;
   if (length != nullptr && *length >= 0 && *length <= kMostDimensions && value.type == ElementType::kInt64)
     return give(Sizes{Items(static_cast<std::size_t>(*length), Argument{static_cast<std::int64_t>(*number)})});
-  give(call("aten::full",
-            {{"size", as_list(*wanted)},
-             {"fill_value", {*number}},
-             {"dtype", {value.type}},
-             {"device", {program::OwnDevice{}}}}));
+  give(
+      call("aten::full",
+           {{"size", as_list(*wanted)}, {"fill_value", {*number}}, {"dtype", {value.type}}, {"device", {program::OwnDevice{}}}}));
 }
 
 void Translator::constant_node() {

@@ -33,7 +33,8 @@ class EstH final : public Objective {
 
   std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const override {
     const ExplainedPoint point = gradient_.at(trainee, batch);
-    // Before the pass of the cross-entropy, which moves running statistics: both gradients of the difference must be of one function.
+    // Before the pass of the cross-entropy, which moves running statistics: both gradients of the difference must be of one
+    // function.
     const at::Tensor curved = sign_curvature_.value(gradient_, trainee, point);
     return {ce_term(trainee, batch, point.logits), curved, norms(point.gradient.detach())};
   }

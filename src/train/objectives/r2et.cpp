@@ -62,7 +62,8 @@ class R2et final : public Objective {
     if (curvature_ == 0 && ChainGap::fits(trainee, batch)) return values_of_chain(*trainee.network(), batch);
     const ExplainedPoint point = gradient_.at(trainee, batch);
     const at::Tensor ranked = projection_.project(point.gradient, batch.schema);
-    // Before the pass of the cross-entropy, which moves running statistics: both gradients of the difference must be of one function.
+    // Before the pass of the cross-entropy, which moves running statistics: both gradients of the difference must be of one
+    // function.
     const at::Tensor curved = curvature_ > 0 ? sign_curvature_.value(gradient_, trainee, point) : at::Tensor();
     std::vector<at::Tensor> values{ce_term(trainee, batch, point.logits), pairs_.mean_gap(ranked, batch.schema.layout),
                                    norms(ranked.detach())};

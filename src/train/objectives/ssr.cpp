@@ -46,7 +46,8 @@ class Ssr final : public Objective {
     const auto times = [&](const at::Tensor& vectors) {
       return hessian_times(point, vectors.view_as(point.inputs), /*create_graph=*/false).flatten(1);
     };
-    const at::Tensor start = random_normal({point.inputs[0].numel()}, batch.sample_ids, batch.seed, "ssr.start", point.inputs.device());
+    const at::Tensor start =
+        random_normal({point.inputs[0].numel()}, batch.sample_ids, batch.seed, "ssr.start", point.inputs.device());
     const double noise = point.inputs.scalar_type() == at::kDouble ? 1e-14 : 1e-6;
     const Extremes found = lanczos(times, start.to(point.inputs.options().requires_grad(false)),
                                    {.steps = products_, .tolerance = 0, .noise = noise});
