@@ -15,6 +15,7 @@ What to look at, in $((SECONDS - start)) s:
   plain network    breaks: it keeps less than what two different inputs share
   linear           holds, but only because it explains every input alike
   trained to hold  keeps clearly more than what two different inputs share, and that is proven
+                   (its settings were chosen on these samples: this is what can be reached, not what to expect)
   image network    click on its worst pictures
 
 Open the report in a browser:
