@@ -187,11 +187,15 @@ TEST(ExperimentContext, RunsThatShareAModelsFolderTrainANetworkOnce) {
     ExperimentContext context = context_in(folder.path());
     return context.train(*data, {first, second}, "train");
   });
+  const auto finished = [&] {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "models"))
+      count += entry.path().filename() == "result.json" ? 1 : 0;
+    return count;
+  };
+  for (int tries = 0; finished() == 0 && tries < 600; ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(finished(), 1U);  // the second
   EXPECT_EQ(here.wait_for(std::chrono::milliseconds(500)), std::future_status::timeout);
-  std::size_t finished = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "models"))
-    finished += entry.path().filename() == "result.json" ? 1 : 0;
-  EXPECT_EQ(finished, 1U);  // the second
 
   const Json marked = [&] {
     Json json = Json::parse(left);
