@@ -369,7 +369,7 @@ def prepared(model: Any, form: Form) -> Iterator[_core.Model]:
     model = _read_program(model)
     if isinstance(model, Model):
         native = form.function if isinstance(form.function, _core.Model) else model._native
-        kind = (form.array.shape[1:], form.array.dtype)
+        kind: tuple[Any, ...] = (form.array.shape[1:], form.array.dtype)
         if not native.layers and _KNOWN_APART.get(model, {}).get(kind, 0) >= len(form.array):
             native = _core.known_apart(native)
         yield native
