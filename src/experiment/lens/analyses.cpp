@@ -281,9 +281,12 @@ void judge_ours(PaperRun& run) {
                              share_difference(own.between, numbers("natural", column).between)},
                             limits[0],
                             /*is_above=*/false});
-      for (const char* rival : {"pgd", "pgd_long", "ig_sum_norm"})
-        differences.push_back({fmt::format("{}, {}, {}, against {}", dataset, explainer, metric, rival),
-                               bounded_difference(own, numbers(rival, column), run.seed)});
+      for (const MeasuredRow& rival : table.rows) {
+        const bool is_beside = rival.setting == row.setting && rival.words.at("explainer") == explainer;
+        if (!is_beside || rival.method() == "natural" || rival.method() == "steady_map") continue;
+        differences.push_back({fmt::format("{}, {}, {}, against {}", dataset, explainer, metric, rival.method()),
+                               bounded_difference(own, table.numbers(rival, column), run.seed)});
+      }
     }
     if (explainer != "saliency") continue;  // the same networks
     const auto network = [&](const char* method) -> const MeasuredRow& {

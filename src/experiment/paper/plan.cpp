@@ -46,7 +46,7 @@ Method read_method(const ConfigTable& table, Scale scale) {
           .options = word(table, "options"),
           .grid = list(table, "grid"),
           .other_grid = list(table, "other_grid"),
-          .architecture = word(table, "architecture"),
+          .architecture = text_by_scale(table, "architecture", scale, ""),
           .differs = word(table, "differs"),
           .tags = list(table, "tags"),
           .only = word(table, "only"),
