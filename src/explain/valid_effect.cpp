@@ -12,7 +12,8 @@
 //
 // One batch holds all changed rows: as many passes as there are moves, and one for the row itself. Differentiable by the numbers
 // with first derivatives of the model alone. On a processor maps without derivatives are made in plain loops, which cost little
-// beside the passes; the conformance suite holds them against the tensors' way.
+// beside the passes; the conformance suite holds them against the tensors' way. Networks of one hidden layer and two classes have
+// a shorter way (ChangedRows): a changed row differs in a few columns, so most of the first layer is known.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,11 +25,11 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/batch_rows.h"
 #include "holdfast/explain/explainer.h"
+#include "shallow_effects.h"
+#include "valid_moves.h"
 
 namespace holdfast::explain::valid_effect {
 
-constexpr double kMove = 0.1;           // of a deviation: the move of a number without a step
-constexpr double kGridRounding = 1e-4;  // of a move: how far beyond its range a value may be by rounding
 constexpr std::int64_t kLeastTop = 2, kTopShare = 3;
 
 const MethodInfo kInfo{
@@ -39,69 +40,6 @@ const MethodInfo kInfo{
     .notes =
         "Depends on valid rows alone: two models that agree on them have the same map. Attacks must keep rows valid "
         "(--switches or --valid). k is a third of the features, at least 2, unless given."};
-
-// The moves of one number: both ways by `move`, each counted `weight` times where the other is not valid, else half.
-struct Number {
-  std::int64_t column, feature;
-  double low, high, move, weight;
-};
-
-struct Category {
-  std::vector<std::int64_t> columns;
-  std::int64_t feature;
-};
-
-// What can be changed in rows of a schema.
-struct Moves {
-  std::vector<Number> numbers;
-  std::vector<Category> categories;
-  std::int64_t features = 0;
-
-  explicit Moves(const Schema& schema) {
-    const std::vector<TableFeature> all = schema.table_features();
-    features = std::ssize(all);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto feature = static_cast<std::int64_t>(i);
-      if (all[i].is_category) {
-        categories.push_back({all[i].columns, feature});
-        continue;
-      }
-      const Feature& known = schema.features[static_cast<std::size_t>(all[i].columns[0])];
-      const double deviation = known.deviation.value_or(0), move = known.step > 0 ? known.step : kMove * deviation;
-      if (deviation == 0) continue;  // it never changes: no effect
-      numbers.push_back({all[i].columns[0], feature, known.low, known.high, move, deviation / move});
-    }
-  }
-
-  // The most rows that one row is changed to.
-  std::int64_t most() const {
-    std::int64_t count = 2 * std::ssize(numbers);
-    for (const Category& category : categories) count += std::ssize(category.columns) - 1;
-    return count;
-  }
-};
-
-// Calls on_number(number, move, weight) and on_category(category, level, weight) for every valid change of a row. A number
-// outside its range already may move both ways.
-template <class Scalar, class OnNumber, class OnCategory>
-void for_each_change(const Moves& moves, const Scalar* row, const OnNumber& on_number, const OnCategory& on_category) {
-  for (const Number& number : moves.numbers) {
-    const double value = static_cast<double>(row[number.column]), rounding = kGridRounding * number.move;
-    const double low = number.low - rounding, high = number.high + rounding;
-    const bool outside = value < low || value > high;
-    const bool down = outside || value - number.move >= low, up = outside || value + number.move <= high;
-    const double weight = down && up ? number.weight / 2 : number.weight;
-    if (down) on_number(number, -number.move, weight);
-    if (up) on_number(number, number.move, weight);
-  }
-  for (const Category& category : moves.categories) {
-    const auto now = std::ranges::max_element(category.columns, {}, [&](std::int64_t column) { return row[column]; });
-    const double weight = 1.0 / static_cast<double>(category.columns.size() - 1);
-    for (const std::int64_t level : category.columns) {
-      if (level != *now) on_category(category, level, weight);
-    }
-  }
-}
 
 // The same as tensors, for autograd: who owns a changed row, where its effect goes and how much it counts, and which elements are
 // added to numbers and put into groups.
@@ -161,15 +99,6 @@ at::Tensor log_odds(const at::Tensor& logits, const at::Tensor& targets) {
   return own - at::logsumexp(rows.scatter(1, column, -std::numeric_limits<double>::infinity()), 1);
 }
 
-// The same for one pair of rows.
-double plain_difference(double moved, double clean, ExplainedQuantity quantity) {
-  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
-  const auto softplus = [](double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); };
-  if (quantity == ExplainedQuantity::kLogit) return moved - clean;
-  if (quantity == ExplainedQuantity::kCrossEntropy) return softplus(-moved) - softplus(-clean);
-  return moved + clean > 0 ? sigmoid(-clean) - sigmoid(-moved) : sigmoid(moved) - sigmoid(clean);
-}
-
 template <class Scalar>
 double plain_log_odds(const Scalar* logits, std::int64_t classes, std::int64_t target) {
   const double own = static_cast<double>(logits[target]);
@@ -183,6 +112,36 @@ double plain_log_odds(const Scalar* logits, std::int64_t classes, std::int64_t t
   }
   return own - largest - std::log(sum);
 }
+
+struct Scaled {
+  at::Tensor maps, log_scale, scale;
+};
+
+// Each sample's largest effect is its scale, a constant.
+Scaled scale(const at::Tensor& maps, const ExplainTask& task) {
+  const at::Tensor largest = maps.detach().amax(1, /*keepdim=*/true);
+  const at::Tensor scale = at::where(largest > 0, largest, at::ones_like(largest));
+  const at::ScalarType type = task.samples.inputs.scalar_type();
+  return {(maps / scale).to(type), scale.squeeze(1).log().to(type), scale};
+}
+
+class HeldEffects final : public Linearization {
+ public:
+  HeldEffects(ShallowEffects effects, const ExplainTask& task) : effects_(std::move(effects)) {
+    const at::NoGradGuard no_graph;
+    const Scaled scaled = valid_effect::scale(effects_.maps(true), task);
+    scale_ = scaled.scale;
+    explanation_ = {.maps = scaled.maps, .log_scale = scaled.log_scale, .logits = effects_.logits()};
+  }
+  at::Tensor pullback(const at::Tensor& cotangent) override {
+    const at::NoGradGuard no_graph;
+    return effects_.pullback(cotangent.to(at::kDouble) / scale_);
+  }
+
+ private:
+  ShallowEffects effects_;
+  at::Tensor scale_;
+};
 
 class ValidEffect final : public Explainer {
  public:
@@ -207,6 +166,10 @@ class ValidEffect final : public Explainer {
     check_task(task);
     const at::NoGradGuard no_graph;
     const Moves moves(*task.samples.schema);
+    if (auto shallow = ShallowEffects::of(task, moves, quantity_)) {
+      const Scaled scaled = scale(shallow->maps(false), task);
+      return {.maps = scaled.maps, .log_scale = scaled.log_scale, .logits = shallow->logits()};
+    }
     const std::int64_t count = task.samples.count();
     const std::int64_t some =
         even_part(count, std::max<std::int64_t>(1, BatchRows(task).most(Pass::kForward) / (1 + moves.most())));
@@ -229,6 +192,8 @@ class ValidEffect final : public Explainer {
 
   std::unique_ptr<Linearization> linearize(const ExplainTask& task) const override {
     check_task(task);
+    if (auto shallow = ShallowEffects::of(task, Moves(*task.samples.schema), quantity_))
+      return std::make_unique<HeldEffects>(std::move(*shallow), task);
     const at::AutoGradMode with_graph(true);
     const at::Tensor inputs = task.samples.inputs.detach().requires_grad_();
     const Effects found = effects(task, Moves(*task.samples.schema), inputs, task.samples.targets);
@@ -246,9 +211,6 @@ class ValidEffect final : public Explainer {
   struct Effects {
     at::Tensor maps;    // [B, features] double, in true units
     at::Tensor logits;  // [B, classes] of the rows themselves
-  };
-  struct Scaled {
-    at::Tensor maps, log_scale;
   };
 
   void check_schema(const Schema& schema) const {
@@ -356,14 +318,6 @@ class ValidEffect final : public Explainer {
         difference(moved, clean.index_select(0, owner), quantity_).abs() * numbers(changes.weight, at::kDouble);
     const at::Tensor maps = at::zeros({count * moves.features}, effect.options()).index_add(0, index(changes.place), effect);
     return {maps.view({count, moves.features}), logits.slice(0, 0, count).detach()};
-  }
-
-  // Each sample's largest effect is its scale, a constant.
-  static Scaled scale(const at::Tensor& maps, const ExplainTask& task) {
-    const at::Tensor largest = maps.detach().amax(1, /*keepdim=*/true);
-    const at::Tensor scale = at::where(largest > 0, largest, at::ones_like(largest));
-    const at::ScalarType type = task.samples.inputs.scalar_type();
-    return {(maps / scale).to(type), scale.squeeze(1).log().to(type)};
   }
 
   ExplainedQuantity quantity_;

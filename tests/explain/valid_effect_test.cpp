@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "explain_case.h"
+#include "holdfast/model/linear_chain.h"
 #include "support/errors.h"
 #include "support/small_models.h"
 
@@ -192,6 +193,45 @@ TEST(ValidEffect, PullbackIsTheDerivativeInTheNumbers) {
       const at::Tensor slope = (value(1e-6) - value(-1e-6)) / 2e-6;
       // The first two ages stand at the ends of the range, where one of the moves comes and goes.
       EXPECT_LE((slope - pulled.select(1, column)).slice(0, column == 0 ? 2 : 0).abs().max().item<double>(), 1e-6) << call;
+    }
+  }
+}
+
+// Networks of one hidden layer have loops of their own; a last node that multiplies by 1 sends them the tensors' way.
+TEST(ValidEffect, OneHiddenLayerIsAsAutogradHasIt) {
+  if (!model::LinearChain::of(mlp_network({.features = 7}), {}, table_rows(1, at::kFloat))) GTEST_SKIP() << "no AVX2";
+  const op::Activation leaky{.kind = op::Activation::Kind::kLeakyRelu, .parameter = 0.1};
+  const std::vector<op::Activation> activations{{}, leaky, testing_support::softplus(1), testing_support::softplus(30)};
+  for (const std::int64_t hidden : {1, 16, 21}) {  // less than a register, a whole one, more
+    for (const op::Activation& activation : activations) {
+      for (const bool prepared : {false, true}) {
+        Network network;
+        const Network plain = mlp_network({.features = 7, .hidden = hidden, .activation = activation});
+        for (const Node& node : plain.nodes()) {
+          network.add(node.name, node.operation);
+          if (prepared && node.name == "input")
+            network.add("scale", op::Affine{normal_tensor({7}, 20).abs_().add_(0.5), normal_tensor({7}, 21)});
+        }
+        Network slow = network;
+        slow.add("same", op::Multiply{});
+        const auto fast_model = make_model(std::move(network)), slow_model = make_model(std::move(slow));
+        const at::Tensor rows = table_rows(40, at::kFloat), cotangent = normal_tensor({40, 4}, 5);
+        for (const Rule& rule : {Rule{}, Rule::softplus(3)}) {
+          for (const char* call : {"valid_effect", "valid_effect(target=probability)", "valid_effect(target=ce)"}) {
+            const auto explainer = explainers().make(call);
+            ExplainTask fast = table_task(*fast_model, rows), reference = table_task(*slow_model, rows);
+            fast.rule = reference.rule = rule;
+            reference.samples.targets = fast.samples.targets;
+            EXPECT_LE(apart(true_maps(explainer->attribute(fast)), true_maps(explainer->attribute(reference))), 2e-5) << call;
+            const auto here = explainer->linearize(fast), there = explainer->linearize(reference);
+            EXPECT_LE(apart(true_maps(here->at()), true_maps(there->at())), 2e-5) << call;
+            EXPECT_LE(apart(here->at().logits, there->at().logits), 1e-5);
+            const at::Tensor pulled = here->pullback(cotangent), expected = there->pullback(cotangent);
+            EXPECT_LE((pulled - expected).abs().max().item<double>(), 1e-4 * (1 + expected.abs().max().item<double>())) << call;
+            EXPECT_TRUE(here->pullback(cotangent).equal(pulled));
+          }
+        }
+      }
     }
   }
 }

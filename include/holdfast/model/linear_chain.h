@@ -26,6 +26,7 @@ namespace chain {
 struct Chain;
 struct Layer;
 struct Loops;
+struct Shallow;
 }  // namespace chain
 
 class LinearChain {
@@ -54,6 +55,7 @@ class LinearChain {
   void pull_again(const float* cotangent, std::int64_t rows, const float* kept, float* gradient);
 
  private:
+  friend class ChangedRows;
   LinearChain();
   chain::Chain chain();
 

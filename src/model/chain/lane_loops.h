@@ -14,7 +14,7 @@ namespace holdfast::model::chain {
 template <class Register>
 class LaneLoops {
  public:
-  static constexpr Loops table() { return {kRows, forward, pull, push, pull_again}; }
+  static constexpr Loops table() { return {kRows, forward, pull, push, pull_again, differ, gather, to_input}; }
 
  private:
   using Vector = typename Register::Vector;
@@ -94,6 +94,18 @@ class LaneLoops {
     return Register::multiply(p, q);
   }
 
+  // Softplus and what its derivatives are made of. e: exp(-|beta x|); s: the logistic function of |beta x|; rise: that of beta x.
+  struct Soft {
+    Vector e, s, rise, value;
+  };
+  static HOLDFAST_INLINE Soft soften(Vector x, Vector beta) {
+    const Vector zero = Register::all(0), one = Register::all(1), y = Register::multiply(x, beta);
+    const Vector e = exponential(Register::lesser(y, Register::subtract(zero, y)));
+    const Vector s = Register::divide(one, Register::add(one, e));
+    const Vector rise = Register::where_positive(y, s, Register::multiply(e, s));
+    return {e, s, rise, Register::add(Register::greater(x, zero), Register::divide(log_one_plus(e), beta))};
+  }
+
   // z becomes s(z); `slope` s'(z), and `bend`, unless null, s''(z).
   static void activate(const Layer& layer, float* z, float* slope, float* bend) {
     const std::int64_t count = layer.outs * kRows;
@@ -110,16 +122,14 @@ class LaneLoops {
     }
     const Vector beta = Register::all(layer.beta), share = Register::subtract(one, least);
     for (std::int64_t i = 0; i < count; i += kWidth) {
-      const Vector x = Register::load(z + i), y = Register::multiply(x, beta);
-      const Vector e = exponential(Register::lesser(y, Register::subtract(zero, y)));
-      const Vector s = Register::divide(one, Register::add(one, e));  // the logistic function of |y|
-      const Vector rise = Register::where_positive(y, s, Register::multiply(e, s));
-      const Vector soft = Register::add(Register::greater(x, zero), Register::divide(log_one_plus(e), beta));
-      Register::store(Register::multiply_add(share, rise, least), slope + i);
+      const Vector x = Register::load(z + i);
+      const Soft soft = soften(x, beta);
+      Register::store(Register::multiply_add(share, soft.rise, least), slope + i);
       if (bend != nullptr)
-        Register::store(Register::multiply(Register::multiply(share, beta), Register::multiply(Register::multiply(e, s), s)),
-                        bend + i);
-      Register::store(Register::multiply_add(x, least, Register::multiply(share, soft)), z + i);
+        Register::store(
+            Register::multiply(Register::multiply(share, beta), Register::multiply(Register::multiply(soft.e, soft.s), soft.s)),
+            bend + i);
+      Register::store(Register::multiply_add(x, least, Register::multiply(share, soft.value)), z + i);
     }
   }
 
@@ -247,6 +257,90 @@ class LaneLoops {
     }
     scale_inputs(chain, nullptr, y);
     out_of_lanes(y, rows, chain.layers[0].ins, gradient);
+  }
+
+  // Lanes are units from here on. Sums over units have kUnits lanes, whatever the registers' width, and are added up in their
+  // order.
+  static constexpr std::int64_t kParts = kUnits / kWidth;
+  static HOLDFAST_INLINE float sum(const Vector* parts) {
+    float lanes[kUnits];
+    for (std::int64_t i = 0; i < kParts; ++i) Register::store(parts[i], lanes + i * kWidth);
+    float all = 0;
+    for (std::int64_t i = 0; i < kUnits; ++i) all += lanes[i];
+    return all;
+  }
+
+  struct Bent {
+    Vector value, slope;
+  };
+  static HOLDFAST_INLINE Bent bend(const Shallow& network, Vector x) {
+    const Vector least = Register::all(network.slope), one = Register::all(1);
+    if (network.bend == Bend::kLeaky)
+      return {Register::where_positive(x, x, Register::multiply(x, least)), Register::where_positive(x, one, least)};
+    const Vector share = Register::subtract(one, least);
+    const Soft soft = soften(x, Register::all(network.beta));
+    return {Register::multiply_add(x, least, Register::multiply(share, soft.value)),
+            Register::multiply_add(share, soft.rise, least)};
+  }
+
+  static void differ(const Shallow& network, const float* row, const Change* changes, const std::int64_t* ends,
+                     std::int64_t count, float* scratch, float* difference, float* slopes) {
+    const std::int64_t units = network.units;
+    float *z = scratch, *value = scratch + units;
+    for (std::int64_t u = 0; u < units; u += kWidth) {
+      Vector x = Register::load(network.bias + u);
+      for (std::int64_t i = 0; i < network.ins; ++i) {
+        if (row[i] != 0) x = Register::multiply_add(Register::all(row[i]), Register::load(network.columns + i * units + u), x);
+      }
+      const Bent bent = bend(network, x);
+      Register::store(x, z + u);
+      Register::store(bent.value, value + u);
+      Register::store(bent.slope, slopes + u);
+    }
+    const Change* change = changes;
+    for (std::int64_t r = 0; r < count; ++r) {
+      slopes += units;
+      const Change* const end = changes + ends[r];
+      Vector parts[kParts];
+      for (std::int64_t i = 0; i < kParts; ++i) parts[i] = Register::all(0);
+      for (std::int64_t u = 0; u < units; u += kUnits) {
+#pragma GCC unroll 2
+        for (std::int64_t i = 0; i < kParts; ++i) {
+          const std::int64_t at = u + i * kWidth;
+          Vector x = Register::load(z + at);
+          for (const Change* one = change; one < end; ++one)
+            x = Register::multiply_add(Register::all(one->by), Register::load(network.columns + one->column * units + at), x);
+          const Bent bent = bend(network, x);
+          Register::store(bent.slope, slopes + at);
+          parts[i] = Register::multiply_add(Register::load(network.output + at),
+                                            Register::subtract(bent.value, Register::load(value + at)), parts[i]);
+        }
+      }
+      difference[r] = sum(parts);
+      change = end;
+    }
+  }
+
+  static void gather(const Shallow& network, const float* cotangent, const float* slopes, std::int64_t count, float* hidden) {
+    for (std::int64_t u = 0; u < network.units; u += kWidth) {
+      Vector all = Register::all(0);
+      for (std::int64_t r = 0; r < count; ++r)
+        all = Register::multiply_add(Register::all(cotangent[r]), Register::load(slopes + r * network.units + u), all);
+      Register::store(Register::multiply_add(Register::load(network.output + u), all, Register::load(hidden + u)), hidden + u);
+    }
+  }
+
+  static float to_input(const Shallow& network, const float* hidden, std::int64_t column) {
+    Vector parts[kParts];
+    for (std::int64_t i = 0; i < kParts; ++i) parts[i] = Register::all(0);
+    for (std::int64_t u = 0; u < network.units; u += kUnits) {
+      for (std::int64_t i = 0; i < kParts; ++i) {
+        const std::int64_t at = u + i * kWidth;
+        parts[i] =
+            Register::multiply_add(Register::load(hidden + at), Register::load(network.columns + column * network.units + at), parts[i]);
+      }
+    }
+    return sum(parts);
   }
 
   static HOLDFAST_INLINE void swap(float*& a, float*& b) {

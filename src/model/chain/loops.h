@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "holdfast/model/row_change.h"
+
 namespace holdfast::model::chain {
 
 enum class Bend : std::int64_t { kNone, kLeaky, kSoftplus };
@@ -30,12 +32,31 @@ struct Chain {
   float* curved = nullptr;                         // as wide as all hidden layers: from push to pull_again
 };
 
+// A network of one hidden layer and one output, output . s(W x + b). Units are filled up with zeros to a multiple of kUnits.
+inline constexpr std::int64_t kUnits = 16;
+struct Shallow {
+  const float* columns = nullptr;  // [ins, units]: W turned over
+  const float* bias = nullptr;     // [units]
+  const float* output = nullptr;   // [units]
+  std::int64_t ins = 0, units = 0;
+  Bend bend = Bend::kLeaky;
+  float slope = 0, beta = 0;
+};
 struct Loops {
   std::int64_t rows;  // of a block
   void (*forward)(const Chain& chain, const float* points, std::int64_t rows, bool twice, float* kept, float* logits);
   void (*pull)(const Chain& chain, const float* cotangent, std::int64_t rows, bool twice, float* kept, float* gradient);
   void (*push)(const Chain& chain, const float* direction, std::int64_t rows, const float* kept, float* change);
   void (*pull_again)(const Chain& chain, const float* cotangent, std::int64_t rows, const float* kept, float* gradient);
+
+  // Rows that differ from `row` by changes; those of changed row r end at ends[r]. `difference` [count]: output of a changed row
+  // minus that of `row`. `slopes` [1 + count, units]: s' at `row` and at the changed rows. `scratch` [2, units].
+  void (*differ)(const Shallow& network, const float* row, const Change* changes, const std::int64_t* ends, std::int64_t count,
+                 float* scratch, float* difference, float* slopes);
+  // hidden [units] += output times the sum of cotangent[r] slopes[r].
+  void (*gather)(const Shallow& network, const float* cotangent, const float* slopes, std::int64_t count, float* hidden);
+  // The sum of hidden[u] W[u, column].
+  float (*to_input)(const Shallow& network, const float* hidden, std::int64_t column);
 };
 
 // Null where the program was compiled for another kind of processor. Whether this one has the instructions is not looked at.
