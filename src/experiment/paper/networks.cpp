@@ -209,6 +209,9 @@ TrainOptions training(const Setting& setting, const Method& method, const std::s
                        .seed = seed};
   if (method.best_epoch) options.early_stopping = {.metric = "auc"};
   if (!std::isnan(setting.weight_decay)) options.weight_decay = setting.weight_decay;
+  if (setting.schedule != "residual") options.schedule = setting.schedule;
+  options.augmentation = setting.augmentation;
+  options.precision = setting.precision;
   return options;
 }
 

@@ -22,6 +22,8 @@ const std::vector<std::pair<std::string, Field>>& fields() {
                                                               {"architecture", &Setting::architecture},
                                                               {"optimizer", &Setting::optimizer},
                                                               {"schedule", &Setting::schedule},
+                                                              {"augmentation", &Setting::augmentation},
+                                                              {"precision", &Setting::precision},
                                                               {"preset", &Setting::preset},
                                                               {"model", &Setting::model},
                                                               {"training", &Setting::training},

@@ -28,6 +28,7 @@ struct Setting {
 
   // The network and its training. A setting trains for `epochs`, or for the whole epochs that come nearest to `training_steps`.
   std::string architecture = "mlp(hidden=32)", optimizer = "adam", schedule = "constant", preset = {};
+  std::string augmentation = "none", precision = "float32";
   std::string model = {};     // published weights instead of a training
   std::string training = {};  // what their training is called
   double learning_rate = 1e-2, weight_decay = std::numeric_limits<double>::quiet_NaN();  // NaN: the recipe's
@@ -44,7 +45,8 @@ struct Setting {
 
   // What is explained and attacked.
   std::string explainer = "saliency";
-  std::string samples_are = "first";      // of the test part; "spread" over it; "right": the first that are classified rightly
+  std::string samples_are = "first";      // of the test part; "spread" over it; "right": the first that are classified rightly;
+                                          // "classes": the first of each class, equally many
   std::string explained = "predictions";  // or "labels": misclassified samples are left out
   std::int64_t choice_seeds = 5;          // trainings of each weight that is tried
   std::int64_t samples = 0, choice_samples = 0;  // choice_samples: of the validation part, where weights are chosen
