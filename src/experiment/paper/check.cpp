@@ -56,7 +56,7 @@ void check_setting(const Setting& setting) {
   check_word(setting.kind, {"table", "image", "graph"}, "kind");
   check_word(setting.members_are, {"seeds", "folds"}, "members_are");
   check_word(setting.weights, {"chosen", "first"}, "weights");
-  check_word(setting.samples_are, {"first", "spread", "right"}, "samples_are");
+  check_word(setting.samples_are, {"first", "spread", "right", "classes"}, "samples_are");
   check_word(setting.explained, {"predictions", "labels"}, "explained");
   check_word(setting.box, {"", "unit"}, "box");
   parse_norm(setting.norm);

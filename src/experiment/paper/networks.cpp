@@ -330,9 +330,10 @@ StudiedNetwork subject_of(const Setting& setting, const Member& member, std::int
           .key = member.trained.key,
           .data = member.data,
           .explainer = setting.fill(setting.explainer),
-          .rows = setting.samples_are == "spread"  ? spread_rows(data, count)
-                  : setting.samples_are == "right" ? right_rows_of(member, count)
-                                                   : first_rows(data, "test", count),
+          .rows = setting.samples_are == "spread"    ? spread_rows(data, count)
+                  : setting.samples_are == "right"   ? right_rows_of(member, count)
+                  : setting.samples_are == "classes" ? class_rows(data, count)
+                                                     : first_rows(data, "test", count),
           .explains_labels = setting.explained == "labels",
           .structure = member.trained.structure};
 }
