@@ -209,6 +209,7 @@ class PlanCheck {
     if (!column.of.empty()) check_word(column.of, {"AUC", "accuracy", "robust accuracy", "gradient evaluations"}, "of");
     check_word(column.select, {"worst", "last"}, "select");
     check_word(column.aim, {"", "own"}, "aim");
+    check_word(column.rows, {"", "valid"}, "rows");
     for (const std::string& level : column.levels) check_word(level, ColumnPlan{}.levels, "level");
     check_what(column, table);
     for (const Setting& setting : plan_.settings) {
