@@ -57,6 +57,7 @@ const std::vector<std::pair<std::string, Field>>& fields() {
                                                               {"steps", &Setting::steps},
                                                               {"k", &Setting::k},
                                                               {"other_k", &Setting::other_k},
+                                                              {"valid_k", &Setting::valid_k},
                                                               {"pairs", &Setting::pairs},
                                                               {"t", &Setting::t},
                                                               {"path_steps", &Setting::path_steps},

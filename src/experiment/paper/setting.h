@@ -54,7 +54,8 @@ struct Setting {
   double epsilon = 1, step_size = 0;
   std::int64_t steps = 0;           // of attacks
   std::int64_t k = 8, other_k = 0;  // features compared; a second number that is reported beside it
-  std::int64_t pairs = 0;           // of R2ET-mm; 0: k
+  std::int64_t valid_k = 0;  // features compared where valid_effect explains: one for each feature of the table, not column
+  std::int64_t pairs = 0;    // of R2ET-mm; 0: k
   std::int64_t t = 0, path_steps = 0, diversity = 1;
   // Words and numbers that single experiments put into their calls.
   std::string strong = {}, strong_choice = {}, thickness = {}, curvature = "curvature", project = {}, smoothing = {};
