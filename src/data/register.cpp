@@ -13,6 +13,7 @@ namespace holdfast::data {
   METHOD(DatasetLoader, diabetes)         \
   METHOD(DatasetLoader, adhd)             \
   METHOD(DatasetLoader, abide_ho111)      \
+  METHOD(DatasetLoader, mutag)            \
   METHOD(DatasetLoader, mnist)            \
   METHOD(DatasetLoader, cifar10)          \
   METHOD(DatasetLoader, gtsrb)            \

@@ -56,6 +56,17 @@ std::string times_as_many(double factor) {
                      : fmt::format("About {:.0f} times as many seeds", factor);
 }
 
+// A number of seeds that can be planned with.
+std::optional<double> planned(double factor) {
+  return factor <= kManySeeds ? std::optional(std::max(factor, 1.1)) : std::nullopt;
+}
+
+// A part of a claim about one number.
+ClaimPart open_or_not(const std::string& name, Judgement judgement, const Value& value, double limit) {
+  if (judgement != kOpen) return {name, judgement};
+  return {name, judgement, what_decides(value, limit), planned(seeds_needed(value, limit))};
+}
+
 }  // namespace
 
 std::string what_decides(const Value& value, double limit) {
@@ -85,14 +96,17 @@ void Tally::add_below(const Value& value, double limit, const std::string& name)
   add_above(negative(value), -limit, name);
 }
 
-std::string Tally::what_decides() const {
-  if (all == 0) return "There is no case: a dataset that counts would decide it.";
-  if (open() == 0) return "";
+double Tally::times() const {
   std::vector<double> sorted = needed;
   std::ranges::sort(sorted);
   const std::int64_t wanted = std::max<std::int64_t>(1, all / 2 + 1 - in_favour - against);
-  const double factor =
-      wanted <= std::ssize(sorted) ? sorted[static_cast<std::size_t>(wanted - 1)] : std::numeric_limits<double>::infinity();
+  return wanted <= std::ssize(sorted) ? sorted[static_cast<std::size_t>(wanted - 1)] : std::numeric_limits<double>::infinity();
+}
+
+std::string Tally::what_decides() const {
+  if (all == 0) return "There is no case: a dataset that counts would decide it.";
+  if (open() == 0) return "";
+  const double factor = times();
   if (factor > kManySeeds)
     return fmt::format("Even {:.0f} times as many seeds would leave half of the cases open, if the means stay as they are.",
                        kManySeeds);
@@ -147,19 +161,46 @@ Judgement combined(const std::vector<ClaimPart>& parts) {
   return combined(judgements);
 }
 
+std::optional<double> times_of(Judgement judgement, const Tally& tally) {
+  return judgement == kOpen && tally.all > 0 ? planned(tally.times()) : std::nullopt;
+}
+
+std::optional<double> times_of(const std::vector<ClaimPart>& parts) {
+  std::optional<double> most;
+  for (const ClaimPart& part : parts) {
+    if (part.judgement != kOpen) continue;
+    if (!part.times) return {};
+    most = std::max(most.value_or(0), *part.times);
+  }
+  return most;
+}
+
+std::string plain_sentence(Judgement judgement, const std::string& claim) {
+  switch (judgement) {
+    case kHolds:
+      return fmt::format("Yes: {}.", claim);
+    case kInPart:
+      return fmt::format("Partly: it is true in some cases and not in others that {}.", claim);
+    case kFails:
+      return fmt::format("No: it is not true that {}.", claim);
+    case kOpen:
+      break;
+  }
+  return fmt::format("Not known yet: whether {}.", claim);
+}
+
 ClaimPart part_of_most(const std::string& name, const Tally& tally) {
   const Judgement judgement = judge_most(tally);
-  return {name, judgement, judgement == kOpen ? tally.what_decides() : ""};
+  return {name, judgement, judgement == kOpen ? tally.what_decides() : "", times_of(judgement, tally)};
 }
 
 ClaimPart part_of_all(const std::string& name, const Tally& tally) {
   const Judgement judgement = judge_all(tally);
-  return {name, judgement, judgement == kOpen ? tally.what_decides() : ""};
+  return {name, judgement, judgement == kOpen ? tally.what_decides() : "", times_of(judgement, tally)};
 }
 
 ClaimPart part_above(const std::string& name, const Value& value, double limit) {
-  const Judgement judgement = judge_above(value, limit);
-  return {name, judgement, judgement == kOpen ? what_decides(value, limit) : ""};
+  return open_or_not(name, judge_above(value, limit), value, limit);
 }
 
 ClaimPart part_below(const std::string& name, const Value& value, double limit) {
@@ -167,8 +208,7 @@ ClaimPart part_below(const std::string& name, const Value& value, double limit) 
 }
 
 ClaimPart part_mean_above(const std::string& name, const std::vector<Case>& datasets, double limit) {
-  const Judgement judgement = judge_mean_above(datasets, limit);
-  return {name, judgement, judgement == kOpen ? what_decides(mean_over(datasets), limit) : ""};
+  return open_or_not(name, judge_mean_above(datasets, limit), mean_over(datasets), limit);
 }
 
 std::string in_words(const std::vector<ClaimPart>& parts) {
@@ -265,18 +305,22 @@ Verdict all_above(double limit, const std::string& claim, const std::string& say
   const Tally tally = tally_above(cases, limit);
   const Case* lowest = lowest_of(cases);
   if (lowest == nullptr) return make_verdict(claim, says, kOpen, "There is no case to judge. " + also, {}, seeds);
+  const auto with_times = [&](Verdict verdict) {
+    verdict.times = times_of(verdict.judgement, tally);
+    return verdict;
+  };
   const std::string settles = what_settles(judge_all(tally), tally);
   const std::string more = also + (also.empty() || also.ends_with(' ') ? "" : " ") + (settles.empty() ? "" : settles + " ");
   if (tally.all == 1) {
-    return make_verdict(claim, says, judge_all(tally),
-                        fmt::format("Number: {}, {}; above {} is for the claim. {}", what, lowest->name, limit, more),
-                        lowest->value, seeds);
+    return with_times(make_verdict(claim, says, judge_all(tally),
+                                   fmt::format("Number: {}, {}; above {} is for the claim. {}", what, lowest->name, limit, more),
+                                   lowest->value, seeds));
   }
-  return make_verdict(
+  return with_times(make_verdict(
       claim, says, judge_all(tally),
       fmt::format("Number: share of the cases in which {} is above {}; {}. It reaches lowest in {}, {}. {}Cases: {}.", what,
                   limit, outcome_above(cases, limit), lowest->name, words(lowest->value), more, words(cases)),
-      tally.share(), seeds);
+      tally.share(), seeds));
 }
 
 }  // namespace holdfast::experiment

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct Tally {
   std::string words() const;  // "5 for it, 1 against it, 1 open"
   // "About 3 times as many seeds would decide more than half of the cases, if the means stay as they are."
   std::string what_decides() const;
+  // How many times as many seeds that is; infinite where no number would.
+  double times() const;
 };
 
 // A claim about most cases: "holds" where more than half are surely in favour, "does not hold" where half or more are surely
@@ -62,6 +65,14 @@ Judgement agreed(const std::vector<Judgement>& readings);
 // is no verdict on the whole.
 Judgement combined(const std::vector<Judgement>& parts);
 Judgement combined(const std::vector<ClaimPart>& parts);
+
+// How many times as many seeds would decide an open verdict; nothing where it is decided, or no number that can be planned with
+// would.
+std::optional<double> times_of(Judgement judgement, const Tally& tally);
+// Of a claim in parts: that of the open part that needs most.
+std::optional<double> times_of(const std::vector<ClaimPart>& parts);
+// What became of a claim, in one sentence for who has not read the paper; `claim` goes on after "whether".
+std::string plain_sentence(Judgement judgement, const std::string& claim);
 
 // A part with its verdict and, where it is open, what would decide it.
 ClaimPart part_of_most(const std::string& name, const Tally& tally);

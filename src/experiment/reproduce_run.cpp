@@ -52,9 +52,12 @@ Json verdict_json(const Verdict& verdict, const std::string& experiment, Scale s
             {"experiment", experiment},
             {"scale", to_string(scale)},
             {"why", verdict.why}};
+  if (!verdict.plain.empty()) json["plain"] = verdict.plain;
+  if (verdict.times) json["times"] = *verdict.times;
   for (const ClaimPart& part : verdict.parts) {
     Json& entry = json["parts"].emplace_back(Json{{"name", part.name}, {"verdict", to_string(part.judgement)}});
     if (!part.needs.empty()) entry["needs"] = part.needs;
+    if (part.times) entry["times"] = *part.times;
   }
   return json;
 }

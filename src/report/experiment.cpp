@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <string_view>
 #include <tuple>
 
@@ -150,25 +151,50 @@ std::string parts_in_words(const Json& verdict) {
   return text;
 }
 
-// A verdict and its evidence, as a line of a list: "- **Holds.** Evidence: 0.75 [0.62, 1.00]: share of ... (`lens/appendix`)."
-std::string verdict_markdown(const Json& verdict) {
+// Seconds of machines that an experiment has taken, by its name.
+using Costs = std::map<std::string, double>;
+
+// "20 minutes", "3 hours", "2 days".
+std::string duration(double seconds) {
+  const auto [number, unit] = seconds < 90 * 60     ? std::pair(seconds / 60, "minute")
+                              : seconds < 36 * 3600 ? std::pair(seconds / 3600, "hour")
+                                                    : std::pair(seconds / 86400, "day");
+  return counted(std::max<std::int64_t>(1, std::llround(number)), unit);
+}
+
+// What would decide an open verdict, and what that would cost: " To decide it: ..."
+std::string price(const Json& verdict, const Costs& costs) {
+  if (!verdict.contains("times")) return "";
+  const double times = verdict.at("times");
+  const std::int64_t seeds = verdict.at("seeds");
+  std::string text = fmt::format(" To decide it: about {:.1f} times as many seeds", times);
+  if (seeds > 0) text += fmt::format(" ({:.0f})", std::ceil(times * static_cast<double>(seeds)));
+  if (const auto cost = costs.find(verdict.at("experiment")); cost != costs.end() && cost->second > 0)
+    text += fmt::format(", {} more of the machines that made it, which took {}", duration((times - 1) * cost->second),
+                        duration(cost->second));
+  return text + ".";
+}
+
+// A verdict and its evidence, as a line of a list: "- **Holds.** Yes: ... Evidence: 0.75 [0.62, 1.00]: share of ... (`fig2`)."
+std::string verdict_markdown(const Json& verdict, const Costs& costs) {
   const std::string experiment = verdict.at("experiment"), scale = verdict.at("scale"),
                     evidence = first_sentence(verdict.at("why"));
   const int seeds = verdict.at("seeds");
   const std::string where = fmt::format("`{}`, {} scale{}", experiment, scale, seeds > 0 ? ", " + counted(seeds, "seed") : "");
   const std::string number = verdict.at("number").is_number() ? with_interval(verdict, "number") + ": " : "";
-  return fmt::format("- **{}.**{} Evidence: {}{} ({}).\n", capitalised(judgement(verdict, scale)), parts_in_words(verdict),
-                     number, evidence, where);
+  const std::string plain = verdict.contains("plain") ? " " + verdict.at("plain").get<std::string>() : "";
+  return fmt::format("- **{}.**{}{} Evidence: {}{} ({}).{}\n", capitalised(judgement(verdict, scale)), plain,
+                     parts_in_words(verdict), number, evidence, where, price(verdict, costs));
 }
 
 // Each claim once, with all of its verdicts below it.
-std::string claims_markdown(const Json& verdicts) {
+std::string claims_markdown(const Json& verdicts, const Costs& costs) {
   std::string text, last;
   for (const Json& verdict : verdicts) {
     const std::string claim =
         fmt::format("**{}.** The claim: {}.\n\n", verdict.at("claim").get<std::string>(), verdict.at("says").get<std::string>());
     if (claim != last) text += (last.empty() ? "" : "\n") + claim;
-    text += verdict_markdown(verdict);
+    text += verdict_markdown(verdict, costs);
     last = claim;
   }
   return text + "\n";
@@ -212,8 +238,9 @@ std::string experiment_text(const Json& results) {
   }
   if (!results.at("verdicts").empty()) text += "\n";
   for (const Json& verdict : results.at("verdicts")) {
-    text += fmt::format("{} {} ({}): {}; {}\n", verdict.at("claim").get<std::string>(), judgement(verdict, results.at("scale")),
-                        with_interval(verdict, "number"), verdict.at("says").get<std::string>(),
+    const std::string plain = verdict.contains("plain") ? verdict.at("plain").get<std::string>() + " " : "";
+    text += fmt::format("{} {} ({}): {}; {}{}\n", verdict.at("claim").get<std::string>(), judgement(verdict, results.at("scale")),
+                        with_interval(verdict, "number"), verdict.at("says").get<std::string>(), plain,
                         verdict.at("why").get<std::string>());
   }
   for (const Json& note : results.at("notes")) text += fmt::format("note: {}\n", note.get<std::string>());
@@ -245,7 +272,13 @@ std::string results_markdown(const std::string& folder) {
       "makes:\n\n    holdfast report results/r2et results/lens --out site\n\n## Claims\n\n",
       paper, words);
   try {
-    text += claims_markdown(read_json(folder + "/verdicts.json"));
+    Costs costs;
+    for (const std::string& name : names) {
+      const Json manifest = read_json(folder + "/" + name + ".manifest.json");
+      for (const Json& work : manifest.value("work", Json::array()))
+        costs[paper + "/" + name] += work.at("seconds").get<double>();
+    }
+    text += claims_markdown(read_json(folder + "/verdicts.json"), costs);
     TextTable experiments{.header = {"experiment", "what it shows", "scale", "tables (rows)"}, .rows = {}};
     for (const std::string& name : names) experiments.rows.push_back(experiment_line(read_json(folder + "/" + name + ".json")));
     text += "## Experiments\n\n" + markdown(experiments);

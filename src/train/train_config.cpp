@@ -2,6 +2,7 @@
 
 #include "holdfast/model/activation.h"
 #include "holdfast/model/model.h"
+#include "holdfast/train/augmentation.h"
 #include "holdfast/train/objective.h"
 #include "holdfast/train/optimizer.h"
 #include "holdfast/train/schedule.h"
@@ -42,6 +43,7 @@ void read_train(const ConfigTable& table, TrainOptions& options) {
   options.learning_rate = table.real("learning_rate", options.learning_rate, above(0));
   if (table.has("weight_decay")) options.weight_decay = table.real("weight_decay", std::nullopt, at_least(0));
   options.schedule = method(table, "schedule", options.schedule, schedules());
+  options.augmentation = method(table, "augmentation", options.augmentation, augmentations());
   options.precision = table.text("precision", options.precision, one_of({"float32", "tf32"}));
 }
 

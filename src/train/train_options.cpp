@@ -2,6 +2,7 @@
 
 #include "holdfast/model/activation.h"
 #include "holdfast/model/model.h"
+#include "holdfast/train/augmentation.h"
 #include "holdfast/train/objective.h"
 #include "holdfast/train/optimizer.h"
 #include "holdfast/train/schedule.h"
@@ -91,6 +92,7 @@ void check_values(const Dataset& dataset, const TrainOptions& options) {
                 dataset.schema.layout.features(), dataset.name);
   }
   if (dataset.train.empty()) usage_error("{} has no training samples", dataset.name);
+  augmentations().make(options.augmentation)->check(dataset.schema);
   check_snapshots(dataset, options);
 }
 
@@ -105,6 +107,7 @@ TrainOptions resolved(const Dataset& dataset, TrainOptions options) {
   options.objective = objectives().options(options.objective).canonical();
   options.optimizer = optimizers().options(options.optimizer).canonical();
   options.schedule = schedules().options(options.schedule).canonical();
+  options.augmentation = augmentations().options(options.augmentation).canonical();
   if (objectives().make(options.objective)->fits()) options.epochs = 1;
   check_values(dataset, options);
   resolve_model(dataset, options);
@@ -132,6 +135,7 @@ Json to_json(const TrainOptions& options) {
         {"from", retrain.from}, {"top_k", retrain.top_k}, {"ranking_drop", retrain.ranking_drop}, {"auc_drop", retrain.auc_drop}};
   }
   if (options.precision != "float32") json["precision"] = options.precision;
+  if (options.augmentation != "none") json["augmentation"] = options.augmentation;
   if (!options.snapshots.empty()) json["snapshots"] = options.snapshots;
   return json;
 }

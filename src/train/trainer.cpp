@@ -16,6 +16,7 @@
 #include "holdfast/core/tiles.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/model/model.h"
+#include "holdfast/train/augmentation.h"
 #include "holdfast/train/checkpoint.h"
 #include "holdfast/train/objective.h"
 #include "holdfast/train/optimizer.h"
@@ -97,6 +98,7 @@ class Training {
         objective_(objectives().make(options.objective)),
         optimizer_(optimizers().make(options.optimizer)),
         schedule_(schedules().make(options.schedule)),
+        augmentation_(augmentations().make(options.augmentation)),
         keeper_(dataset_, options_, network_) {
     objective_->check(network_, dataset.schema);
     if (options.ranks != nullptr && objective_->compares_samples())
@@ -216,7 +218,7 @@ class Training {
   void train_step(std::int64_t rows, StepLosses& losses) {
     const std::int64_t step = optimizer_->steps();
     const GatheredBatch own = source_.next();
-    const TrainBatch batch{.inputs = own.inputs,
+    const TrainBatch batch{.inputs = augmentation_->apply(own.inputs, own.ids, options_.seed, epochs_done()),
                            .labels = own.labels,
                            .sample_ids = own.ids,
                            .schema = dataset_.schema,
@@ -352,6 +354,7 @@ class Training {
   std::unique_ptr<Objective> objective_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
+  std::unique_ptr<Augmentation> augmentation_;
   std::int64_t steps_per_epoch_ = 0;
 
   std::vector<EpochRecord> history_;

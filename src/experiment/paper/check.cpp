@@ -56,7 +56,7 @@ void check_setting(const Setting& setting) {
   check_word(setting.kind, {"table", "image", "graph"}, "kind");
   check_word(setting.members_are, {"seeds", "folds"}, "members_are");
   check_word(setting.weights, {"chosen", "first"}, "weights");
-  check_word(setting.samples_are, {"first", "spread", "right"}, "samples_are");
+  check_word(setting.samples_are, {"first", "spread", "right", "classes"}, "samples_are");
   check_word(setting.explained, {"predictions", "labels"}, "explained");
   check_word(setting.box, {"", "unit"}, "box");
   parse_norm(setting.norm);
@@ -209,6 +209,7 @@ class PlanCheck {
     if (!column.of.empty()) check_word(column.of, {"AUC", "accuracy", "robust accuracy", "gradient evaluations"}, "of");
     check_word(column.select, {"worst", "last"}, "select");
     check_word(column.aim, {"", "own"}, "aim");
+    check_word(column.rows, {"", "valid"}, "rows");
     for (const std::string& level : column.levels) check_word(level, ColumnPlan{}.levels, "level");
     check_what(column, table);
     for (const Setting& setting : plan_.settings) {

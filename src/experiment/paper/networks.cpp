@@ -33,11 +33,12 @@ std::string schedule_of(const Setting& setting, std::int64_t an_epoch) {
 }
 
 // The setting's training for a number of steps: as many whole epochs as come nearest.
-TrainOptions step_training(const Setting& setting, const Method& method, const ExperimentData& data, std::uint64_t seed) {
+TrainOptions step_training(const Setting& setting, const Method& method, const std::string& weights, const ExperimentData& data,
+                           std::uint64_t seed) {
   const auto an_epoch = static_cast<std::int64_t>(epoch_batches(data.data.train, setting.batch_size, 0, 0).size());
   const std::int64_t steps =
       method.name == "natural" && setting.natural_steps > 0 ? setting.natural_steps : setting.training_steps;
-  TrainOptions options = training(setting, method, "", std::max<std::int64_t>(1, (steps + an_epoch / 2) / an_epoch), seed);
+  TrainOptions options = training(setting, method, weights, std::max<std::int64_t>(1, (steps + an_epoch / 2) / an_epoch), seed);
   options.schedule = schedule_of(setting, an_epoch);
   return options;
 }
@@ -80,8 +81,10 @@ bool changes_on_the_way(const TrainOptions& options) {
 }
 
 // The training of a network that may count: the epoch with the best AUC is kept, unless the setting keeps the last one.
-TrainOptions best_training(const Setting& setting, const Method& method, const std::string& weights, std::uint64_t seed) {
-  TrainOptions options = training(setting, method, weights, setting.epochs, seed);
+TrainOptions best_training(const Setting& setting, const Method& method, const std::string& weights, const ExperimentData& data,
+                           std::uint64_t seed) {
+  TrainOptions options = setting.training_steps > 0 ? step_training(setting, method, weights, data, seed)
+                                                    : training(setting, method, weights, setting.epochs, seed);
   if (setting.kept_epoch == "last") return options;
   if (setting.kept_epoch != "best")
     usage_error("setting '{}': kept_epoch = \"{}\" must be best or last", setting.name, setting.kept_epoch);
@@ -134,7 +137,7 @@ Chosen choose_weights(ExperimentContext& context, const Paper& paper, const Sett
     const Method& method = i == 0 ? paper.method("Vanilla") : methods[candidates[i - 1].method];
     for (std::size_t seed = 0; seed < seeds; ++seed) {
       options.push_back(
-          best_training(setting, method, i == 0 ? "" : candidates[i - 1].weights, context.seed + kChoiceSeeds + seed));
+          best_training(setting, method, i == 0 ? "" : candidates[i - 1].weights, *data, context.seed + kChoiceSeeds + seed));
       stacks.push_back(i == 0 ? methods.size() : candidates[i - 1].method);
     }
   }
@@ -209,6 +212,9 @@ TrainOptions training(const Setting& setting, const Method& method, const std::s
                        .seed = seed};
   if (method.best_epoch) options.early_stopping = {.metric = "auc"};
   if (!std::isnan(setting.weight_decay)) options.weight_decay = setting.weight_decay;
+  if (setting.schedule != "residual") options.schedule = setting.schedule;
+  options.augmentation = setting.augmentation;
+  options.precision = setting.precision;
   return options;
 }
 
@@ -255,9 +261,9 @@ std::vector<MethodNetworks> train_networks(ExperimentContext& context, const Pap
   }
   const std::string label = fmt::format("{}: training", setting.name);
   const auto options_of = [&](const ExperimentData& data, const MethodNetworks& one, std::uint64_t seed) {
-    return setting.training_steps > 0 ? step_training(setting, one.method, data, seed)
-           : choice.empty()           ? training(setting, one.method, one.weights, setting.epochs, seed)
-                                      : best_training(setting, one.method, one.weights, seed);
+    return !choice.empty()              ? best_training(setting, one.method, one.weights, data, seed)
+           : setting.training_steps > 0 ? step_training(setting, one.method, one.weights, data, seed)
+                                        : training(setting, one.method, one.weights, setting.epochs, seed);
   };
   if (setting.members_are == "folds") {
     for (std::int64_t fold = 0; fold < setting.members; ++fold) {
@@ -327,9 +333,10 @@ StudiedNetwork subject_of(const Setting& setting, const Member& member, std::int
           .key = member.trained.key,
           .data = member.data,
           .explainer = setting.fill(setting.explainer),
-          .rows = setting.samples_are == "spread"  ? spread_rows(data, count)
-                  : setting.samples_are == "right" ? right_rows_of(member, count)
-                                                   : first_rows(data, "test", count),
+          .rows = setting.samples_are == "spread"    ? spread_rows(data, count)
+                  : setting.samples_are == "right"   ? right_rows_of(member, count)
+                  : setting.samples_are == "classes" ? class_rows(data, count)
+                                                     : first_rows(data, "test", count),
           .explains_labels = setting.explained == "labels",
           .structure = member.trained.structure};
 }

@@ -53,6 +53,7 @@ struct ColumnPlan {
   std::string name;
   ColumnKind kind = ColumnKind::kShare;
   std::string metric, attack, select, aim, explainer, choice, samples;
+  std::string rows;  // "valid": perturbed rows of a table stay valid rows, without switches of categories
   std::string measure, of, from, what;
   std::string published;  // column of published.csv
   std::string only;       // kind of the settings that have it, or a field that must not be 0
@@ -84,6 +85,7 @@ struct FigurePlan {
 // conditions, in each of the columns, minus the row that `minus` names, or minus another column; all must be above `limit`.
 struct Claim {
   std::string id, says, why;
+  std::string plain;           // the claim for who has not read the paper: what "whether" goes on with
   std::vector<double> limits;  // for C++
   std::string table, what, case_name, also, minus_column;
   std::vector<std::string> columns, rows, minus;  // conditions: "attack=top_t|mass_center"

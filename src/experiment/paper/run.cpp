@@ -72,6 +72,12 @@ void PaperRun::judge(const std::string& id, const Finding& finding, std::int64_t
     if (!more.empty()) why += (why.ends_with(' ') ? "" : " ") + more;
   verdicts_[id] = make_verdict(id, fill(declared.says, words), finding.judgement, why, finding.number, seeds);
   verdicts_[id].parts = finding.parts;
+  if (finding.judgement == Judgement::kNotDecided)
+    verdicts_[id].times = finding.parts.empty() ? finding.times : times_of(finding.parts);
+}
+
+void PaperRun::leave_open(const std::string& id, const std::string& why) {
+  verdicts_[id] = make_verdict(id, fill(claim(id).says, options), Judgement::kNotDecided, why, {}, 0);
 }
 
 Finding found_in(std::vector<ClaimPart> parts, Words words, const Value& number) {
@@ -144,7 +150,9 @@ void PaperRun::run() {
   }
   for (const FigurePlan& figure : plan.figures) result.figures.push_back(std::move(figures_.at(figure.name)));
   for (const Claim& claim : plan.claims) {
-    if (verdicts_.contains(claim.id)) result.verdicts.push_back(verdicts_.at(claim.id));
+    if (!verdicts_.contains(claim.id)) continue;
+    Verdict& verdict = result.verdicts.emplace_back(verdicts_.at(claim.id));
+    if (!claim.plain.empty()) verdict.plain = plain_sentence(verdict.judgement, claim.plain);
   }
 }
 

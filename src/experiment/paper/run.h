@@ -44,6 +44,7 @@ struct Finding {
   Value number = {};
   std::vector<ClaimPart> parts = {};  // of a claim that says several things
   std::string settles = {};           // of one that says one: which cases decide it, or what would
+  std::optional<double> times = {};   // of one that is open: so many times as many seeds would decide it
 };
 // The finding of a claim in several parts.
 Finding found_in(std::vector<ClaimPart> parts, Words words, const Value& number);
@@ -74,6 +75,8 @@ class PaperRun {
   void set_rows(const std::string& table, std::vector<MeasuredRow> rows) { measured_.at(table).rows = std::move(rows); }
   ResultTable& table(const std::string& name);
   void judge(const std::string& claim, const Finding& finding, std::int64_t seeds);
+  // Leaves a claim open because nothing that counts speaks of it.
+  void leave_open(const std::string& id, const std::string& why);
   Verdict& verdict(const std::string& claim) { return verdicts_.at(claim); }  // after it was judged
   const Claim& claim(const std::string& id) const;
   // The cases of a claim that is declared on a table.

@@ -28,6 +28,7 @@ struct Setting {
 
   // The network and its training. A setting trains for `epochs`, or for the whole epochs that come nearest to `training_steps`.
   std::string architecture = "mlp(hidden=32)", optimizer = "adam", schedule = "constant", preset = {};
+  std::string augmentation = "none", precision = "float32";
   std::string model = {};     // published weights instead of a training
   std::string training = {};  // what their training is called
   double learning_rate = 1e-2, weight_decay = std::numeric_limits<double>::quiet_NaN();  // NaN: the recipe's
@@ -44,7 +45,8 @@ struct Setting {
 
   // What is explained and attacked.
   std::string explainer = "saliency";
-  std::string samples_are = "first";      // of the test part; "spread" over it; "right": the first that are classified rightly
+  std::string samples_are = "first";      // of the test part; "spread" over it; "right": the first that are classified rightly;
+                                          // "classes": the first of each class, equally many
   std::string explained = "predictions";  // or "labels": misclassified samples are left out
   std::int64_t choice_seeds = 5;          // trainings of each weight that is tried
   std::int64_t samples = 0, choice_samples = 0;  // choice_samples: of the validation part, where weights are chosen
@@ -52,7 +54,8 @@ struct Setting {
   double epsilon = 1, step_size = 0;
   std::int64_t steps = 0;           // of attacks
   std::int64_t k = 8, other_k = 0;  // features compared; a second number that is reported beside it
-  std::int64_t pairs = 0;           // of R2ET-mm; 0: k
+  std::int64_t valid_k = 0;  // features compared where valid_effect explains: one for each feature of the table, not column
+  std::int64_t pairs = 0;    // of R2ET-mm; 0: k
   std::int64_t t = 0, path_steps = 0, diversity = 1;
   // Words and numbers that single experiments put into their calls.
   std::string strong = {}, strong_choice = {}, thickness = {}, curvature = "curvature", project = {}, smoothing = {};

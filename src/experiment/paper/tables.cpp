@@ -141,6 +141,10 @@ std::vector<PaperRun::Request> PaperRun::requests_of(const MeasuredRow& row, con
         choice.metrics.push_back(metric);
       choice.aim = own ? "" : plan.aim;
       choice.epsilon = epsilon;
+      if (column.rows == "valid") {
+        choice.valid = true;
+        if (!member.data->data.schema.groups.empty()) choice.switches = 0;
+      }
       choice.random_points = std::ranges::any_of(
           table.columns, [&](const ColumnPlan& other) { return other.from == column.name && other.what == "random points"; });
       request.cells.push_back(batch.attack(subject, choice));

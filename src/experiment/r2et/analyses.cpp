@@ -8,7 +8,7 @@ const std::map<std::string, Analysis>& r2et_analyses() {
       {"table4", r2et::analyse_table4},         {"fig3", r2et::analyse_fig3},     {"fig4", r2et::analyse_fig4},
       {"explainers", r2et::analyse_explainers}, {"cost", r2et::analyse_cost},     {"bounds", r2et::analyse_bounds},
       {"gauge", r2et::analyse_gauge},           {"beyond", r2et::analyse_beyond}, {"tradeoff", r2et::analyse_tradeoff},
-      {"specific", r2et::analyse_specific},     {"regime", r2et::analyse_regime}};
+      {"specific", r2et::analyse_specific},     {"regime", r2et::analyse_regime}, {"valid_rows", r2et::analyse_valid_rows}};
   return all;
 }
 

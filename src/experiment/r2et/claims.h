@@ -134,5 +134,6 @@ void analyse_beyond(PaperRun& run);
 void analyse_tradeoff(PaperRun& run);
 void analyse_specific(PaperRun& run);
 void analyse_regime(PaperRun& run);
+void analyse_valid_rows(PaperRun& run);
 
 }  // namespace holdfast::experiment::paper::r2et

@@ -9,6 +9,11 @@
 namespace holdfast::experiment::paper::r2et {
 namespace {
 
+// Rows that the claim is about: the paper's methods, where the networks count.
+bool is_judged(const MeasuredRow& row) {
+  return is_of_paper(row.networks->method) && row.networks->counts();
+}
+
 struct Points {
   std::vector<double> swap, thickness, flatness;  // of one network; flatness is minus the Hessian's norm
 };
@@ -55,7 +60,7 @@ SwapCorrelations correlate_dataset(PaperRun& run, const std::vector<const Measur
           std::ranges::count_if(points.swap, [&](double time) { return time <= static_cast<double>(setting.steps); });
       swapped.push_back(static_cast<double>(in_time) / static_cast<double>(points.swap.size()));
       if (j == 0) add_dots(dots, setting, row->method(), points);
-      if (is_of_paper(row->networks->method)) found.networks[j].add(by_thickness.back(), by_flatness.back());
+      if (is_judged(*row)) found.networks[j].add(by_thickness.back(), by_flatness.back());
     }
     run.table("correlations")
         .add({setting.name, row->method()},
@@ -121,9 +126,15 @@ Finding judge_swaps(const std::vector<SwapCorrelations>& datasets, double correl
 void analyse_fig3(PaperRun& run) {
   std::vector<SwapCorrelations> datasets;
   Json dots = Json::array();
-  for (const auto& rows : run.measured("samples").by_setting()) datasets.push_back(correlate_dataset(run, rows, dots));
+  for (const auto& rows : run.measured("samples").by_setting()) {
+    SwapCorrelations found = correlate_dataset(run, rows, dots);
+    if (std::ranges::any_of(rows, [](const MeasuredRow* row) { return is_judged(*row); })) datasets.push_back(std::move(found));
+  }
   run.draw("first swap", dots);
-  if (datasets.empty()) return;
+  if (datasets.empty()) {
+    if (!run.measured("samples").rows.empty()) run.leave_open("R6", "No network counts.");
+    return;
+  }
   const std::vector<double>& limits = run.claim("R6").limits;
   const Finding found = judge_swaps(datasets, limits[0], limits[1]);
   run.judge("R6", found, run.fewest_members());

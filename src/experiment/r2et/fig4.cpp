@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "../model_tiles.h"
 #include "holdfast/core/torch.h"
@@ -83,7 +84,19 @@ void count_strokes(PaperRun& run, const std::vector<const MeasuredRow*>& rows) {
     share.chance = shares.chance;
     run.table("top pixels on strokes").add({setting.name, row->method()}, {share, row->values[0]});
   }
-  run.judge("R12", judge_strokes(shares, run.claim("R12").limits[0]), setting.members);
+  std::vector<std::string> broken;
+  for (const MeasuredRow* row : rows) {
+    const bool is_compared = row->method() == "Vanilla" || row->method() == "R2ET";
+    if (is_compared && !row->networks->counts()) broken.push_back(fmt::format("{}: {}", row->method(), row->networks->standing));
+  }
+  Finding found = judge_strokes(shares, run.claim("R12").limits[0]);
+  if (!broken.empty())
+    found = {Judgement::kNotDecided,
+             found.words,
+             found.number,
+             {},
+             fmt::format("Networks that do not count decide nothing ({}).", fmt::join(broken, "; "))};
+  run.judge("R12", found, setting.members);
 }
 
 }  // namespace

@@ -171,7 +171,8 @@ Finding judge_hessian_only(const Comparison& group, double limit, std::uint64_t 
            {"gains", words(cases)}},
           tally.share(),
           {},
-          what_settles(judge_all(tally), tally)};
+          what_settles(judge_all(tally), tally),
+          times_of(judge_all(tally), tally)};
 }
 
 Finding judge_mse(const std::vector<Ordering>& er, const std::vector<Ordering>& mse, double limit, std::uint64_t seed) {
@@ -295,7 +296,8 @@ Finding judge_thickest(const std::vector<Ordering>& all_robust, const std::vecto
            {"taus", words(taus)}},
           tally.share(),
           {},
-          what_settles(judge_all(tally), tally)};
+          what_settles(judge_all(tally), tally),
+          times_of(judge_all(tally), tally)};
 }
 
 }  // namespace holdfast::experiment::paper::r2et

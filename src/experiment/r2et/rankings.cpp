@@ -1,4 +1,5 @@
 // Tables 1 and 2, the explainers' and the strong attack's: what their orderings of methods say.
+#include <algorithm>
 #include <cmath>
 
 #include "claims.h"
@@ -6,14 +7,30 @@
 namespace holdfast::experiment::paper::r2et {
 namespace {
 
-void judge(PaperRun& run, const std::string& claim, const Finding& found, const std::vector<Ordering>& orderings) {
-  run.judge(claim, found, fewest_members(orderings));
+bool declares(const PaperRun& run, const std::string& claim) {
+  return std::ranges::find(run.plan.claims, claim, &Claim::id) != run.plan.claims.end();
 }
 
-// Both tables of table 1 in one list.
+// Experiments that share a function need not judge the same claims.
+void judge(PaperRun& run, const std::string& claim, const Finding& found, const std::vector<Ordering>& orderings) {
+  if (declares(run, claim)) run.judge(claim, found, fewest_members(orderings));
+}
+
+// The tables that the experiment has, "tables" and "images and graphs".
+std::vector<const TablePlan*> tables_of(const PaperRun& run) {
+  std::vector<const TablePlan*> tables;
+  for (const TablePlan& table : run.plan.tables) {
+    if (!table.is_analysed) tables.push_back(&table);
+  }
+  return tables;
+}
+
+// All of them in one list.
 std::vector<Ordering> all_orderings(PaperRun& run, const std::string& column, const std::string& published) {
-  std::vector<Ordering> all = orderings_of(run, "tables", column, published);
-  for (Ordering& one : orderings_of(run, "images and graphs", column, published)) all.push_back(std::move(one));
+  std::vector<Ordering> all;
+  for (const TablePlan* table : tables_of(run)) {
+    for (Ordering& one : orderings_of(run, table->name, column, published)) all.push_back(std::move(one));
+  }
   return all;
 }
 
@@ -35,8 +52,8 @@ double share_against_l2(const AttackedCell& cell) {
 // A dataset's number is the mean over methods and both attacks, by seed.
 std::vector<Case> shares_against_l2(const PaperRun& run) {
   std::vector<Case> datasets;
-  for (const char* name : {"tables", "images and graphs"}) {
-    const MeasuredTable& table = run.measured(name);
+  for (const TablePlan* plan : tables_of(run)) {
+    const MeasuredTable& table = run.measured(plan->name);
     for (const auto& rows : table.by_setting()) {
       if (!is_papers_encoding(*rows.front()->setting)) continue;
       std::vector<std::vector<double>> by_member(static_cast<std::size_t>(rows.front()->setting->members));
@@ -142,6 +159,22 @@ void analyse_beyond(PaperRun& run) {
   if (judged.empty()) return;
   judge(run, "R2", judge_best({{"under gauntlet", judged}}, run.seed), judged);
   judge(run, "R4", judge_hessian_only({"under gauntlet", judged}, run.claim("R4").limits[0], run.seed), judged);
+}
+
+// Explanations that depend on valid rows alone: what is left of R2 and R4 where no gauge can help.
+void analyse_valid_rows(PaperRun& run) {
+  const std::vector<Ordering> plain = orderings_of(run, "P@k", "saliency, er", "er"),
+                              valid = orderings_of(run, "P@k", "valid_effect, gauntlet", "er");
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    run.table("orderings")
+        .add({plain[i].setting.name, best(plain[i]), best(valid[i])},
+             {agreement(plain[i], valid[i], run.seed), agreement(valid[i], is_as_printed, run.seed)});
+  }
+  const std::vector<Ordering> judged = counted(valid);
+  if (judged.empty()) return;
+  const std::string under = "with valid_effect, under gauntlet";
+  judge(run, "R2", judge_best({{under, judged}}, run.seed), judged);
+  judge(run, "R4", judge_hessian_only({under, judged}, run.claim("R4").limits[0], run.seed), judged);
 }
 
 }  // namespace holdfast::experiment::paper::r2et
