@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-namespace holdfast::model::chain {
+#include "holdfast/model/chain_bend.h"
 
-enum class Bend : std::int64_t { kNone, kLeaky, kSoftplus };
+namespace holdfast::model::chain {
 
 // z = weight a + bias, then the activation.
 struct Layer {
