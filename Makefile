@@ -80,6 +80,7 @@ PYTHON ?= python3
 bench-cuda:
 	@$(PYTHON) bench/cuda_attack.py --holdfast build-cuda/holdfast
 	@$(PYTHON) bench/cuda_train.py --holdfast build-cuda/holdfast
+	@$(PYTHON) bench/cuda_details.py --holdfast build-cuda/holdfast
 
 lint:
 	@tools/setup.sh lint

@@ -187,7 +187,10 @@ void bind_attack(py::module_& module) {
       .def_readwrite("threat", &Trial::threat)
       .def_property(
           "select", [](const Trial& trial) { return to_string(trial.select); },
-          [](Trial& trial, const std::string& text) { trial.select = parse_select(text); });
+          [](Trial& trial, const std::string& text) { trial.select = parse_select(text); })
+      .def_property(
+          "precision", [](const Trial& trial) { return to_string(trial.precision); },
+          [](Trial& trial, const std::string& text) { trial.precision = parse_precision(text); });
   py::class_<Attacked>(module, "Attacked")
       .def_readonly("perturbed", &Attacked::perturbed)
       .def_readonly("original_maps", &Attacked::original_maps)

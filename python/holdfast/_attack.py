@@ -188,6 +188,7 @@ def attack(
     baseline: Array | None = None,
     background: Array | None = None,
     select: Literal["worst", "last"] = "worst",
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
     trace: bool = False,
     random_points: bool = True,
     seed: int = 0,
@@ -216,6 +217,7 @@ def attack(
         baseline: One sample to compare with, for explainers with ``baseline=given``.
         background: Rows of the data, for explainers that compare with them.
         select: Which iterate to keep: the worst for the defender, or the last as the papers do.
+        precision: How precisely directions are computed, for models on a GPU. Points are judged and verified in float32.
         trace: Record the metric after every iteration.
         random_points: Try random points beside the attack, and warn where they find more.
         seed: Of every random number.
@@ -227,7 +229,7 @@ def attack(
         trial = make_trial(attack, calls[0], metric, threat)
         if len(trial.threat.epsilon) != 1:
             raise Error(f"epsilon: {trial.threat.epsilon} are several; holdfast.audit takes them, attack takes one")
-        trial.select = word(select, "select")
+        trial.select, trial.precision = word(select, "select"), word(precision, "precision")
         question = make_question(
             native,
             form,

@@ -48,6 +48,7 @@ def audit(
     baseline: Array | None = None,
     background: Array | None = None,
     select: Literal["worst", "last"] = "worst",
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
     title: str = "audit",
     name: str = "inputs",
     worst: int = 4,
@@ -85,6 +86,7 @@ def audit(
         baseline: One sample to compare with, for explainers with ``baseline=given``.
         background: Rows of the data, for explainers that compare with them.
         select: Which iterate to keep: the worst for the defender, or the last as the papers do.
+        precision: How precisely directions are computed, for models on a GPU. Points are judged and verified in float32.
         title: Of the report.
         name: What the samples are called in tables.
         worst: How many samples of each row the report shows.
@@ -111,6 +113,7 @@ def audit(
     trial.attacks, trial.metrics = _calls(attack, "attack"), _calls(metric, "metric")
     trial.measures = _calls(measure, "measure", may_be_none=True)
     trial.threat, trial.select = native_threat(threat), word(select, "select")
+    trial.precision = word(precision, "precision")
     choice.title, choice.dataset, choice.worst = str(title), str(name), count(worst, "worst")
     choice.gates, choice.restart = _texts(gates, "gates"), bool(restart)
     if (classes := read_labels(labels, form.given)) is not None:

@@ -110,6 +110,7 @@ class Trial:
     measures: list[str]
     threat: Threat
     select: str
+    precision: str
 
 class Attacked:
     perturbed: torch.Tensor

@@ -4,10 +4,50 @@
 
 #include "batch_reading.h"
 #include "feature_maps.h"
+#include "holdfast/core/row_kernels.h"
+#include "holdfast/core/row_loops.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/metric/neighborhood.h"
 
 namespace holdfast::attack {
+namespace judge_rows {
+
+using namespace row_loops;
+#include "judge_rows.kernel.h"
+
+constexpr const char* kText =
+#include "judge_rows.kernel.inc"
+    ;
+
+template <class Number>
+void on_cpu(const void* arguments, std::int64_t block, char* shared) {
+  judge_block(*static_cast<const JudgeArguments<Number>*>(arguments), block, shared);
+}
+
+const RowKernel& kernel() {
+  static const RowKernel made({.text = kText,
+                               .block = "judge_block",
+                               .arguments = "JudgeArguments",
+                               .in_float = on_cpu<float>,
+                               .in_double = on_cpu<double>});
+  return made;
+}
+
+// Features up to which counting those that are larger is faster than sorting.
+constexpr std::int64_t kMostCounted = 1024;
+
+struct Size {
+  int lanes, per_block;
+  std::int64_t shared;
+};
+Size size_for(const at::Tensor& maps, std::int64_t n) {
+  const int lanes = n <= 64 ? 32 : RowKernel::kThreads, per_block = RowKernel::kThreads / lanes;
+  const auto bytes = static_cast<std::int64_t>(maps.element_size()) + 1;
+  return {lanes, per_block, per_block * n * bytes + 3 * RowKernel::kThreads * static_cast<std::int64_t>(sizeof(int))};
+}
+
+}  // namespace judge_rows
+
 namespace {
 
 // Features up to which windows that are no grid's are kept as a matrix.
@@ -69,8 +109,50 @@ at::Tensor BatchJudge::grow(const at::Tensor& sets) const {
       .view(sets.sizes());
 }
 
+// Whether one kernel reads the rows: maps of one channel, and windows of no layout but a grid's.
+bool BatchJudge::reads_in_a_kernel(const Explanation& there) const {
+  const std::int64_t n = schema_.layout.features();
+  return there.maps.numel() == there.maps.size(0) * n && n <= judge_rows::kMostCounted && there.maps.numel() > 0 &&
+         (share_.w == 0 || share_.of == ShareOf::kPerturbed || !neighbors_.defined()) &&
+         there.logits.scalar_type() == there.maps.scalar_type() && judge_rows::kernel().runs_on(there.maps);
+}
+
+at::Tensor BatchJudge::read_in_a_kernel(const Explanation& there, const at::Tensor& owners) const {
+  const at::Tensor maps = there.maps.detach().contiguous(), logits = there.logits.detach().contiguous();
+  const std::int64_t rows = maps.size(0), n = schema_.layout.features();
+  at::Tensor result = at::empty({2, rows}, maps.options().dtype(at::kDouble));
+  AT_DISPATCH_FLOATING_TYPES(maps.scalar_type(), "judge_rows", [&] {
+    const judge_rows::Size size = judge_rows::size_for(maps, n);
+    const judge_rows::JudgeArguments<scalar_t> arguments{.maps = maps.const_data_ptr<scalar_t>(),
+                                                         .logits = logits.const_data_ptr<scalar_t>(),
+                                                         .owners = owners.const_data_ptr<std::int64_t>(),
+                                                         .predictions = classes_.const_data_ptr<std::int64_t>(),
+                                                         .top = top_.const_data_ptr<float>(),
+                                                         .compared = compared_.const_data_ptr<float>(),
+                                                         .values = result.mutable_data_ptr<double>(),
+                                                         .flags = result.mutable_data_ptr<double>() + rows,
+                                                         .rows = rows,
+                                                         .n = static_cast<int>(n),
+                                                         .classes = static_cast<int>(logits.size(1)),
+                                                         .k = static_cast<int>(share_.k),
+                                                         .lanes = size.lanes,
+                                                         .per_block = size.per_block,
+                                                         .window = share_.w == 0                      ? judge_rows::kNoWindow
+                                                                   : share_.of == ShareOf::kPerturbed ? judge_rows::kCleanWindow
+                                                                                                      : judge_rows::kMovedWindow,
+                                                         .height = static_cast<int>(schema_.layout.height),
+                                                         .width = static_cast<int>(schema_.layout.width),
+                                                         .radius = static_cast<int>(share_.w),
+                                                         .margin = kMargin,
+                                                         .logit_rounding = kLogitRounding};
+    judge_rows::kernel().run(maps, arguments, (rows + size.per_block - 1) / size.per_block, size.shared);
+  });
+  return result;
+}
+
 at::Tensor BatchJudge::read(const Explanation& there, const at::Tensor& owners) const {
   const at::NoGradGuard no_graph;
+  if (reads_in_a_kernel(there)) return read_in_a_kernel(there, owners);
   const at::Tensor maps = folded(schema_.layout, there.maps), finite = maps.isfinite().all(1);
   const at::Tensor positions = top_positions(maps.nan_to_num(0, 0, 0));
   const at::Tensor kept = top_.index_select(0, owners).gather(1, positions).sum(1);

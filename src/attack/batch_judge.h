@@ -35,6 +35,8 @@ class BatchJudge {
   BatchJudge(const AttackTask& task, const Explanation& clean, TopShare share);
   at::Tensor top_positions(const at::Tensor& maps) const;
   at::Tensor grow(const at::Tensor& sets) const;
+  bool reads_in_a_kernel(const Explanation& there) const;
+  at::Tensor read_in_a_kernel(const Explanation& there, const at::Tensor& owners) const;
 
   const Schema& schema_;
   const TopShare share_;

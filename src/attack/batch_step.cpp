@@ -4,9 +4,36 @@
 #include <limits>
 
 #include "holdfast/core/error.h"
+#include "holdfast/core/row_kernels.h"
+#include "holdfast/core/row_loops.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast::attack {
+namespace step_rows {
+
+using namespace row_loops;
+#include "step_rows.kernel.h"
+
+constexpr const char* kText =
+#include "step_rows.kernel.inc"
+    ;
+
+template <class Number>
+void on_cpu(const void* arguments, std::int64_t block, char* shared) {
+  step_block(*static_cast<const StepArguments<Number>*>(arguments), block, shared);
+}
+
+const RowKernel& kernel() {
+  static const RowKernel made({.text = kText,
+                               .block = "step_block",
+                               .arguments = "StepArguments",
+                               .in_float = on_cpu<float>,
+                               .in_double = on_cpu<double>});
+  return made;
+}
+
+}  // namespace step_rows
+
 namespace {
 
 // As in rows.cpp: what rounding may put outside is no projection.
@@ -98,6 +125,47 @@ Projected project_rows(const ThreatModel& threat, const at::Tensor& candidate, c
   return projected;
 }
 
+// Whether one kernel does the whole step, or projects alone.
+bool steps_in_a_kernel(const ThreatModel& threat, const at::Tensor& points) {
+  return threat.norm != Norm::kL1 && !threat.valid && threat.frozen.empty() && threat.blocks == 1 && points.numel() > 0 &&
+         points.numel() / points.size(0) < (std::int64_t{1} << 24) && step_rows::kernel().runs_on(points);
+}
+
+BatchStep step_in_a_kernel(const ThreatModel& threat, const at::Tensor& points, const at::Tensor& gradient,
+                           const at::Tensor& clean, double step) {
+  const at::Tensor from = points.detach().contiguous(),
+                   slope = gradient.defined() ? gradient.detach().to(from.scalar_type()).contiguous() : at::Tensor(),
+                   origin = clean.detach().contiguous();
+  HOLDFAST_CHECK(origin.scalar_type() == from.scalar_type());
+  BatchStep result{at::empty_like(from), at::empty({from.size(0)}, from.options().dtype(at::kDouble))};
+  AT_DISPATCH_FLOATING_TYPES(from.scalar_type(), "step_rows", [&] {
+    const std::int64_t n = from.numel() / from.size(0);
+    const int lanes = n <= 64 ? 32 : RowKernel::kThreads;
+    const step_rows::StepArguments<scalar_t> arguments{.points = from.const_data_ptr<scalar_t>(),
+                                                       .gradient = slope.defined() ? slope.const_data_ptr<scalar_t>() : nullptr,
+                                                       .clean = origin.const_data_ptr<scalar_t>(),
+                                                       .next = result.next.mutable_data_ptr<scalar_t>(),
+                                                       .flags = result.flags.mutable_data_ptr<double>(),
+                                                       .rows = from.size(0),
+                                                       .n = static_cast<int>(n),
+                                                       .lanes = lanes,
+                                                       .per_block = RowKernel::kThreads / lanes,
+                                                       .corners = threat.norm == Norm::kLinf,
+                                                       .has_box = threat.box.has_value(),
+                                                       .non_negative = threat.non_negative,
+                                                       .step = step,
+                                                       .epsilon = threat.epsilon,
+                                                       .low = threat.box ? threat.box->first : 0,
+                                                       .high = threat.box ? threat.box->second : 0,
+                                                       .half_unit = half_unit(from.scalar_type()),
+                                                       .sum_rounding = kSumRounding,
+                                                       .rounding = kRounding};
+    step_rows::kernel().run(from, arguments, (arguments.rows + arguments.per_block - 1) / arguments.per_block,
+                            6 * RowKernel::kThreads * static_cast<std::int64_t>(sizeof(double)));
+  });
+  return result;
+}
+
 }  // namespace
 
 bool projects_in_batches(const ThreatModel& threat) {
@@ -107,6 +175,7 @@ bool projects_in_batches(const ThreatModel& threat) {
 at::Tensor project_batch(const ThreatModel& threat, const at::Tensor& candidate, const at::Tensor& clean) {
   HOLDFAST_CHECK(candidate.sizes() == clean.sizes() && candidate.scalar_type() == clean.scalar_type());
   const at::NoGradGuard no_graph;
+  if (steps_in_a_kernel(threat, candidate)) return step_in_a_kernel(threat, candidate, {}, clean, 0).next;
   return project_rows(threat, candidate.detach().contiguous(), clean.detach().contiguous()).points;
 }
 
@@ -114,6 +183,7 @@ BatchStep descend_batch(const ThreatModel& threat, const at::Tensor& points, con
                         double step) {
   HOLDFAST_CHECK(points.sizes() == gradient.sizes() && points.sizes() == clean.sizes());
   const at::NoGradGuard no_graph;
+  if (steps_in_a_kernel(threat, points)) return step_in_a_kernel(threat, points, gradient, clean, step);
   const std::vector<std::int64_t> shape{points.size(0), threat.blocks, -1};
   at::Tensor slope = gradient.detach();
   if (!threat.frozen.empty()) slope = slope.masked_fill(frozen_mask(threat, slope), 0);

@@ -7,12 +7,64 @@
 #include "holdfast/core/device_random.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/rng.h"
+#include "holdfast/core/row_kernels.h"
+#include "holdfast/core/row_loops.h"
 #include "holdfast/core/torch.h"
 #include "rows.h"
 #include "switches.h"
 #include "valid.h"
 
 namespace holdfast::attack {
+namespace drawing {
+
+using namespace row_loops;
+#include "draw_rows.kernel.h"
+
+constexpr const char* kText =
+#include "draw_rows.kernel.inc"
+    ;
+
+template <class Number>
+void on_cpu(const void* arguments, std::int64_t block, char* shared) {
+  draw_block(*static_cast<const DrawArguments<Number>*>(arguments), block, shared);
+}
+
+const RowKernel& kernel() {
+  static const RowKernel made({.text = kText,
+                               .block = "draw_block",
+                               .arguments = "DrawArguments",
+                               .in_float = on_cpu<float>,
+                               .in_double = on_cpu<double>});
+  return made;
+}
+
+at::Tensor moves(const ThreatModel& threat, const at::Tensor& clean, const at::Tensor& ids, std::uint64_t seed, bool on_sphere) {
+  const at::Tensor streams = ids.to(clean.device(), /*non_blocking=*/true).contiguous();
+  const at::Tensor result = at::empty(clean.sizes(), clean.options().requires_grad(false));
+  const std::array<std::uint32_t, 2> key = stream_key(seed, "point");
+  AT_DISPATCH_FLOATING_TYPES(clean.scalar_type(), "draw_rows", [&] {
+    const auto [count, n] = rows_of(clean);
+    const int lanes = n <= 64 ? 32 : RowKernel::kThreads;
+    const DrawArguments<scalar_t> arguments{.ids = streams.const_data_ptr<std::int64_t>(),
+                                            .moves = result.mutable_data_ptr<scalar_t>(),
+                                            .rows = count,
+                                            .key = {key[0], key[1]},
+                                            .n = static_cast<int>(n),
+                                            .lanes = lanes,
+                                            .per_block = RowKernel::kThreads / lanes,
+                                            .norm = threat.norm == Norm::kL2     ? 0
+                                                    : threat.norm == Norm::kLinf ? 1
+                                                                                 : 2,
+                                            .on_sphere = on_sphere,
+                                            .epsilon = threat.epsilon};
+    kernel().run(clean, arguments, (count + arguments.per_block - 1) / arguments.per_block,
+                 RowKernel::kThreads * static_cast<std::int64_t>(sizeof(double)));
+  });
+  return result;
+}
+
+}  // namespace drawing
+
 namespace {
 
 double draw_element(Norm norm, RandomStream& stream) {
@@ -100,6 +152,8 @@ at::Tensor draw_moves_in_batches(const ThreatModel& threat, const at::Tensor& cl
   HOLDFAST_CHECK(draws_in_batches(threat));
   const at::NoGradGuard no_graph;
   const auto [count, n] = rows_of(clean);
+  if (threat.frozen.empty() && n > 0 && n < (std::int64_t{1} << 24) && drawing::kernel().runs_on(clean))
+    return drawing::moves(threat, clean, ids, seed, on_sphere);
   std::vector<std::int64_t> free;
   for (std::int64_t i = 0; i < n; ++i) {
     if (!threat.is_frozen(i)) free.push_back(i);

@@ -39,12 +39,16 @@ class Random final : public Attack {
     ledger.charge(task.explainer.evaluations(*task.samples.schema));
     look_at_start(task, ledger, name());
     Walkers rows = Walkers::of(task);
+    at::Tensor owners;  // on the device
     ReplayQueue queue;  // what the ledger hears of later, where a GPU judges the rows
     const std::int64_t cost = task.explainer.evaluations(*task.samples.schema);
     for (std::int64_t i = 0; i < samples_ && !ledger.finished(); ++i) {
       throw_if_interrupted();
       if (queue.is_empty()) {
-        if (const auto kept = ledger.shrink(rows.owners)) rows.keep(*kept);
+        if (const auto kept = ledger.shrink(rows.owners)) {
+          rows.keep(*kept);
+          owners = at::Tensor();
+        }
       }
       const std::uint64_t seed = derived_seed(task.seed, "attack.random", static_cast<std::uint64_t>(i));
       point.samples.inputs = draw_points(task.threat, rows.clean, rows.ids, seed, on_sphere_);
@@ -56,8 +60,8 @@ class Random final : public Attack {
         ledger.record(point.samples.inputs, there, rows.owners);
         continue;
       }
-      const at::Tensor owners =
-          at::tensor(at::ArrayRef<std::int64_t>(rows.owners), at::kLong).to(task.samples.inputs.device(), true);
+      if (!owners.defined())
+        owners = at::tensor(at::ArrayRef<std::int64_t>(rows.owners), at::kLong).to(task.samples.inputs.device(), true);
       queue.add(
           ledger.batch_judge()->read(there, owners),
           [&ledger, cost, points = point.samples.inputs, own = rows.owners](std::span<const double> numbers) {

@@ -43,7 +43,8 @@ class Walk {
         rules_(rules),
         walkers_(std::move(walkers)),
         passes_(task.explainer.evaluations(*task.samples.schema)),
-        judges_where_it_walks_(!rules.surrogate && !task.threat.valid && !rules.fresh_noise),
+        judges_where_it_walks_(!rules.surrogate && !task.threat.valid && !rules.fresh_noise &&
+                               task.precision != Precision::kBf16),
         judge_(ledger.batch_judge()) {
     update_owners();
   }
@@ -82,14 +83,15 @@ class Walk {
     std::int64_t i = 0;
     while (rules_.steps - i >= kFewestRecorded && !ledger_.finished(walkers_.owners)) {
       const at::Tensor points = walkers_.points.clone();
-      at::Tensor judged, flags;
+      const std::int64_t rows = points.size(0);
+      at::Tensor numbers = at::empty({3 * rows}, points.options().dtype(at::kDouble));  // judged, and the step's flags
       const auto graph = DeviceGraph::record(points, [&] {
         ExplainTask at = point();
         at.samples.inputs = points;
         const std::unique_ptr<Linearization> here = task_.explainer.linearize(at);
-        judged = judge_->read(here->at(), owners_on_device_);
-        BatchStep step = descend_batch(task_.threat, points, descent_.gradient(*here, at), walkers_.clean, rules_.first_step);
-        flags = std::move(step.flags);
+        const at::Tensor judged = judge_->read(here->at(), owners_on_device_);
+        const BatchStep step = descend_batch(task_.threat, points, direction(*here, at), walkers_.clean, rules_.first_step);
+        at::cat_out(numbers, {judged.flatten(), step.flags});
         points.copy_(step.next);
       });
       if (graph == nullptr) break;
@@ -98,12 +100,13 @@ class Walk {
         throw_if_interrupted();
         const at::Tensor before = i > 0 ? points.clone() : at::Tensor();
         graph->replay();
+        const at::Tensor now = numbers.clone();
         if (i > 0) {
           charge(passes_);
-          record_numbers(before, judged.clone(), owners_, /*again=*/false);
+          record_numbers(before, now.narrow(0, 0, 2 * rows), owners_, /*again=*/false);
         }
         charge(2 * passes_ * descent_.pullbacks() + (i == 0 && !here_ ? passes_ : 0));
-        note_step(flags.clone());
+        note_step(now.narrow(0, 2 * rows, rows));
         queue_.end_step();
         if (!queue_.is_full()) continue;
         queue_.run();
@@ -206,17 +209,25 @@ class Walk {
     return point;
   }
 
+  // The gradient in the precision of directions. What `here` says of its point was found before, in full precision, unless the
+  // point is judged apart from it.
+  at::Tensor direction(Linearization& here, const ExplainTask& at) {
+    const PrecisionGuard lower(task_.precision);
+    return descent_.gradient(here, at);
+  }
+
   at::Tensor gradient_at(std::int64_t step) {
     ExplainTask at = point();
     if (rules_.surrogate) at.rule = rules_.surrogate(step);
     if (rules_.fresh_noise) at.seed = derived_seed(task_.seed, "walk.noise", static_cast<std::uint64_t>(step));
     std::int64_t cost = 2 * passes_ * descent_.pullbacks();
     if (!here_) {
+      const PrecisionGuard lower(task_.precision);
       here_ = task_.explainer.linearize(at);
       cost += passes_;
     }
     charge(cost);
-    at::Tensor gradient = descent_.gradient(*here_, at);
+    at::Tensor gradient = direction(*here_, at);
     if (rules_.momentum > 0 || rules_.hinge > 0) leave_out_non_finite(gradient);
     return rules_.hinge > 0 ? with_label(gradient, at) : gradient;
   }

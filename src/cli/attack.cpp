@@ -52,6 +52,7 @@ Json result_json(const Row& row, const Json& identity) {
             {"threat", to_json(cell.threat)},
             {"select", to_string(cell.attack->selects(cell.select))},
             {"seed", cell.seed}};
+  if (cell.precision != Precision::kFloat32) json["precision"] = to_string(cell.precision);
   json.update(output_facts(*cell.subject.model));
   Json summary = to_json(row.assessment);
   summary.erase("values");
@@ -153,13 +154,16 @@ void write_all(const std::string& folder, const Schema& schema, std::vector<Foun
 }
 
 void run(AttackCommand& flags, Communicator* ranks) {
+  log_reached("started");
   flags.common.apply(flags.out);
   const Trial trial = flags.attack.trial();
   check_writable_folder(flags.out);
   const Subject subject = load_subject(flags.subject, flags.common.torch_device());
+  log_reached("model and inputs read");
   check_samples(subject.dataset, subject.samples, trial);
   const std::vector<Cell> cells = make_cells(subject, trial, static_cast<std::uint64_t>(flags.common.seed), flags.trace);
 
+  log_reached("checked");
   const Json identity = identity_of(flags.subject, trial, flags.common, {{"trace", flags.trace}});
   const FolderClaim claim = claim_attack_folder(flags.out, identity, ranks);
   Grid grid({.tiles = flags.common.tiles(),
@@ -180,6 +184,7 @@ void run(AttackCommand& flags, Communicator* ranks) {
   wait_for_readers(ranks, flags.out);
   if (!leads(ranks)) return;
   write_all(flags.out, *subject.samples.schema, found);
+  log_reached("written");
   if (ranks != nullptr) remove_tiles(flags.out);
   if (flags.json) {
     std::fputs(dump_json(found.back().json).c_str(), stdout);

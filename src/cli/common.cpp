@@ -184,10 +184,20 @@ void AttackFlags::add_to(CLI::App& command, bool required, bool repeated) {
                   "Which point an attack returns: worst: where the metric is worst; last: the last one before the class changed")
       ->check(CLI::IsMember({"worst", "last"}))
       ->capture_default_str();
+  command
+      .add_option(
+          "--precision", precision,
+          "GPUs: how precisely an attack's directions are computed; points are judged and verified in float32 (docs/building.md)")
+      ->check(CLI::IsMember(precision_names()))
+      ->capture_default_str();
 }
 
 Trial AttackFlags::trial() const {
-  Trial trial{.explainers = explainers, .attacks = attacks, .metrics = metrics, .select = parse_select(select)};
+  Trial trial{.explainers = explainers,
+              .attacks = attacks,
+              .metrics = metrics,
+              .select = parse_select(select),
+              .precision = parse_precision(precision)};
   for (const auto& [name, text] : threat_) {
     if (threat_options_.at(name)->count() > 0) set_option(trial.threat, name, text, flag_of(name));
   }
@@ -219,7 +229,7 @@ Json identity_of(const SubjectFlags& subject, const Trial& trial, const CommonFl
 std::vector<std::string> study_flags() {
   std::vector<std::string> flags{"--model",      "--inputs",      "--targets",     "--schema",    "--baseline",
                                  "--background", "--output-kind", "--output-name", "--embedding", "--labels",
-                                 "--explainer",  "--attack",      "--metric",      "--select"};
+                                 "--explainer",  "--attack",      "--metric",      "--select",    "--precision"};
   for_each_option([&](const char* name, auto, const char*) { flags.push_back(flag_of(name)); });
   return flags;
 }

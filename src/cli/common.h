@@ -57,12 +57,12 @@ struct SubjectFlags {
 // Loads and checks that the parts fit each other. `allow_non_finite`: audit counts such samples instead.
 Subject load_subject(const SubjectFlags& flags, at::Device device, bool allow_non_finite = false);
 
-// --explainer, --attack, --metric, --select and an option of the threat each.
+// --explainer, --attack, --metric, --select, --precision and an option of the threat each.
 struct AttackFlags {
   std::vector<std::string> explainers{"saliency"};
   std::vector<std::string> attacks = Trial{}.attacks;
   std::vector<std::string> metrics{"top_k"};
-  std::string select = "worst";
+  std::string select = "worst", precision = "float32";
 
   // `repeated`: explainers, attacks and metrics may be given several times.
   void add_to(CLI::App& command, bool required, bool repeated);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "holdfast/core/json_error.h"
 #include "holdfast/core/log.h"
 #include "holdfast/version.h"
+#include "local_ranks.h"
 #include "sandbox.h"
 #include "usage.h"
 
@@ -77,6 +79,7 @@ void finish_output() {
 }
 
 int run(int argc, char** argv, Outcome& outcome) {
+  if (const int processes = local_ranks({argv, argv + argc}); processes > 1) return run_local_ranks(processes, argv);
   CLI::App app{"Holdfast finds out whether a model's explanations hold when the input is nudged."};
   app.name("holdfast");
   app.formatter(std::make_shared<HelpFormatter>());
@@ -130,31 +133,38 @@ int fail(const Outcome& outcome, const std::string& message, int exit_code = kEx
   return exit_code;
 }
 
+// The program's exit code. What a command held is gone when this returns.
+int run_and_explain(int argc, char** argv) {
+  Outcome outcome;
+  set_interrupt_note(outcome.when_interrupted);
+  try {
+    return run(argc, argv, outcome);
+  } catch (const OtherRankFailed& failure) {
+    return failure.code();
+  } catch (const Error& error) {
+    const bool bare_interrupt = error.kind() == ErrorKind::kInterrupted && std::string(error.what()) == "interrupted";
+    return fail(outcome, bare_interrupt ? "interrupted; " + outcome.when_interrupted : error.what(), error.exit_code());
+  } catch (const std::bad_alloc&) {
+    return fail(outcome, "out of memory; take a smaller --tile, or fewer --threads");
+  } catch (const Json::exception& error) {
+    const std::string sentence = wrong_json_sentence(error);
+    return fail(outcome, sentence.empty() ? "unexpected failure: " + json_reason(error) : sentence,
+                sentence.empty() ? kExitFailure : kExitBadInput);
+  } catch (const c10::Error& error) {
+    return fail(outcome, "torch failed: " + first_line(error.what_without_backtrace()));
+  } catch (const std::exception& error) {
+    return fail(outcome, "unexpected failure: " + first_line(error.what()));
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::cli
 
 int main(int argc, char** argv) {
-  using holdfast::cli::fail;
   holdfast::catch_signals();
   holdfast::cli::keep_freed_memory();
-  holdfast::cli::Outcome outcome;
-  holdfast::set_interrupt_note(outcome.when_interrupted);
-  try {
-    return holdfast::cli::run(argc, argv, outcome);
-  } catch (const holdfast::OtherRankFailed& failure) {
-    return failure.code();
-  } catch (const holdfast::Error& error) {
-    const bool bare_interrupt = error.kind() == holdfast::ErrorKind::kInterrupted && std::string(error.what()) == "interrupted";
-    return fail(outcome, bare_interrupt ? "interrupted; " + outcome.when_interrupted : error.what(), error.exit_code());
-  } catch (const std::bad_alloc&) {
-    return fail(outcome, "out of memory; take a smaller --tile, or fewer --threads");
-  } catch (const holdfast::Json::exception& error) {
-    const std::string sentence = holdfast::wrong_json_sentence(error);
-    return fail(outcome, sentence.empty() ? "unexpected failure: " + holdfast::json_reason(error) : sentence,
-                sentence.empty() ? holdfast::kExitFailure : holdfast::kExitBadInput);
-  } catch (const c10::Error& error) {
-    return fail(outcome, "torch failed: " + holdfast::cli::first_line(error.what_without_backtrace()));
-  } catch (const std::exception& error) {
-    return fail(outcome, "unexpected failure: " + holdfast::cli::first_line(error.what()));
-  }
+  const int exit_code = holdfast::cli::run_and_explain(argc, argv);
+  // Without the destructors of torch's tables and of CUDA, which take a tenth of a second and more.
+  std::fflush(nullptr);
+  std::_Exit(exit_code);
 }

@@ -23,6 +23,10 @@ Halves multiply(const at::Tensor& words, std::uint32_t factor) {
 
 }  // namespace
 
+std::array<std::uint32_t, 2> stream_key(std::uint64_t seed, std::string_view purpose) {
+  return philox::stream_key(seed, purpose);
+}
+
 at::Tensor stream_words(const at::Tensor& ids, std::int64_t words, std::uint64_t seed, std::string_view purpose) {
   HOLDFAST_CHECK(ids.dim() == 1 && ids.scalar_type() == at::kLong && words > 0);
   const at::NoGradGuard no_graph;

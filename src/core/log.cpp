@@ -3,8 +3,14 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
+#include <limits>
 #include <mutex>
+#include <string>
 #include <string_view>
+
+#include <time.h>
+#include <unistd.h>
 
 #include "holdfast/core/listener.h"
 #include "holdfast/core/printable.h"
@@ -43,6 +49,19 @@ void set_listener(std::shared_ptr<Listener> listener) {
 std::shared_ptr<Listener> listener() {
   const std::lock_guard lock(listener_mutex);
   return current_listener;
+}
+
+void log_reached(const char* what) {
+  if (log_level() > LogLevel::kDebug) return;
+  // The 22nd field: when the process started, in ticks since the machine did. The second one ends with a parenthesis.
+  std::ifstream file("/proc/self/stat");
+  file.ignore(std::numeric_limits<std::streamsize>::max(), ')');
+  std::string field;
+  for (int i = 3; i <= 22; ++i) file >> field;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const double started = std::strtod(field.c_str(), nullptr) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  log_debug("{:.2f} s: {}", static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9 - started, what);
 }
 
 void set_log_level(LogLevel level) {

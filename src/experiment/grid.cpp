@@ -86,8 +86,10 @@ void check_calls(const Trial& trial) {
 }
 
 Json to_json(const Trial& trial) {
-  return {{"explainers", trial.explainers}, {"attacks", trial.attacks},        {"metrics", trial.metrics},
-          {"measures", trial.measures},     {"threat", to_json(trial.threat)}, {"select", to_string(trial.select)}};
+  Json json{{"explainers", trial.explainers}, {"attacks", trial.attacks},        {"metrics", trial.metrics},
+            {"measures", trial.measures},     {"threat", to_json(trial.threat)}, {"select", to_string(trial.select)}};
+  if (trial.precision != Precision::kFloat32) json["precision"] = to_string(trial.precision);
+  return json;
 }
 
 std::unique_ptr<Metric> metric_for(const std::string& call, const Explainer& explainer, const Schema& schema) {
@@ -132,10 +134,21 @@ AttackTask Cell::task(const at::Tensor& start) const {
           .seed = seed,
           .start = start,
           .select = select,
+          .precision = precision,
           .trace = trace};
 }
 
+namespace {
+
+void check_precision(Precision precision, at::Device device) {
+  if (precision != Precision::kFloat32 && device.is_cpu())
+    usage_error("precision: {} is for GPUs, and the model computes on the CPU; leave it away", to_string(precision));
+}
+
+}  // namespace
+
 std::vector<Cell> make_cells(const Subject& subject, const Trial& trial, std::uint64_t seed, bool trace) {
+  check_precision(trial.precision, subject.model->device());
   std::vector<Cell> cells;
   for (const std::string& explainer : distinct(explainers(), trial.explainers)) {
     std::vector<std::string> resolved;
@@ -151,6 +164,7 @@ std::vector<Cell> make_cells(const Subject& subject, const Trial& trial, std::ui
                            .threat = ThreatModel::make(trial.threat, *subject.samples.schema, epsilon),
                            .seed = seed,
                            .select = trial.select,
+                           .precision = trial.precision,
                            .trace = trace,
                            .starts_from_previous = epsilon != trial.threat.epsilons.front()});
           check_cell(*cells.back().attack, cells.back().task());
@@ -222,10 +236,12 @@ Row Grid::run(const Cell& cell, Progress* progress) {
   if (progress != nullptr) progress->begin_part(work.attack / work.total(), samples);
   row.result =
       run_attack(*cell.attack, cell.task(cell.starts_from_previous ? found_before_ : at::Tensor()), progress, store_folder);
+  log_reached("attacked and verified");
   found_before_ = row.result.perturbed;
   if (options_.warnings && judges()) warn_of_no_gradient(row.result, cell.attack->name());
   if (progress != nullptr) progress->begin_part(work.random_points / work.total(), samples);
   if (options_.random_points) row.random = random_points(cell, row.result, progress, store_folder);
+  log_reached("random points tried");
   if (!judges()) return row;
 
   const Schema& schema = *cell.subject.samples.schema;
@@ -233,7 +249,9 @@ Row Grid::run(const Cell& cell, Progress* progress) {
   row.perturbed = fold_maps(row.result.perturbed_maps, schema);
   static_cast<MapComparison&>(row) = compare(row, *cell.metric);
   if (options_.warnings && ties_said_.insert(ties_key(row)).second) warn_of_ties(row.assessment);
+  log_reached("compared");
   if (options_.levels) row.certified = certify_in_passing(row, options_.tiles);
+  log_reached("certified");
   return row;
 }
 

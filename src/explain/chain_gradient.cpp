@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "chain_rows.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/model/linear_chain.h"
@@ -190,12 +191,14 @@ class ChainLinearization final : public Linearization {
 }  // namespace
 
 std::optional<Explanation> explain_chain(const ExplainTask& task, const GradientMap& map) {
+  if (std::optional<Explanation> there = explain_chain_rows(task, map)) return there;
   std::optional<ChainGradient> gradient = ChainGradient::of(task, map);
   if (!gradient) return std::nullopt;
   return gradient->explain();
 }
 
 std::unique_ptr<Linearization> linearize_chain(const ExplainTask& task, const GradientMap& map) {
+  if (std::unique_ptr<Linearization> here = linearize_chain_rows(task, map)) return here;
   std::optional<ChainGradient> gradient = ChainGradient::of(task, map);
   if (!gradient) return nullptr;
   return std::make_unique<ChainLinearization>(std::move(*gradient));

@@ -114,11 +114,6 @@ class Certifier {
     return smooth_->bounds(task.samples.inputs, task.samples.targets, none, output()).gradient.center;
   }
 
-  // The pairs' entries of [B, n, n].
-  static at::Tensor of_pairs(const at::Tensor& all, const RankedPairs& pairs) {
-    const at::Tensor above = all.gather(1, pairs.above.unsqueeze(2).expand({-1, -1, all.size(2)}));
-    return above.gather(2, pairs.below.unsqueeze(1).expand({-1, pairs.above.size(1), -1}));
-  }
   at::Tensor of_gaps(const at::Tensor& errors, const at::Tensor& sizes, const RankedPairs& pairs, const MeasureTask& task) const {
     return gap_errors(errors, sizes, pairs, project_ ? task.samples.schema.get() : nullptr, unit_);
   }
@@ -134,10 +129,8 @@ class Certifier {
                      gradient = projected(ball.gradient[0], *task.samples.schema);
     const at::Tensor signs = at::where(gradient < 0, -1.0, 1.0);
     const auto lowered = [&](const MarginBounds& over) {
-      const at::Tensor lower = pair_lower_bounds(
-          {.rows = rows.unsqueeze(0), .middle = over.middle, .half = over.half, .signs = signs.unsqueeze(0)})[0];
       const at::Tensor errors = rounding_of(margin_->operations(), unit_) * over.products[0];
-      return of_pairs(lower, pairs) - of_gaps(errors, over.products[0], pairs, task);
+      return interval_gaps(pairs, rows, over.middle[0], over.half[0], signs) - of_gaps(errors, over.products[0], pairs, task);
     };
     return {lowered(ball), lowered(point)};
   }

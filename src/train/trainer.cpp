@@ -11,6 +11,7 @@
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/interrupt.h"
+#include "holdfast/core/precision.h"
 #include "holdfast/core/progress.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/tiles.h"
@@ -64,27 +65,6 @@ void check_same_settings(const Json& stored, const Json& wanted, const std::stri
     }
   }
 }
-
-// TF32 for what is multiplied on a GPU while this lives: factors with 10 bits, at several times the speed.
-class Tf32 {
- public:
-  explicit Tf32(bool on)
-      : convolutions_(at::globalContext().allowTF32CuDNN()), products_(at::globalContext().allowTF32CuBLAS()), on_(on) {
-    if (on_) set(true, true);
-  }
-  ~Tf32() {
-    if (on_) set(convolutions_, products_);
-  }
-  Tf32(const Tf32&) = delete;
-  Tf32& operator=(const Tf32&) = delete;
-
- private:
-  static void set(bool convolutions, bool products) {
-    at::globalContext().setAllowTF32CuDNN(convolutions);
-    at::globalContext().setAllowTF32CuBLAS(products);
-  }
-  bool convolutions_, products_, on_;
-};
 
 class Training {
  public:
@@ -178,7 +158,7 @@ class Training {
   }
 
   void train_steps(StepLosses& losses, Progress* bar) {
-    const Tf32 tf32(options_.precision == "tf32");
+    const PrecisionGuard precision(parse_precision(options_.precision));
     const auto batches = epoch_batches(dataset_.train, options_.batch_size, options_.seed, epochs_done());
     source_.begin_epoch(own_parts(batches));
     for (const std::vector<std::int64_t>& rows : batches) {

@@ -1,4 +1,5 @@
 // What is done in batches on a device, against the plain loops over rows.
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include "../../src/attack/batch_step.h"
@@ -6,6 +7,7 @@
 #include "../../src/attack/draw.h"
 #include "../../src/attack/replay_queue.h"
 #include "attack_case.h"
+#include "holdfast/core/row_kernels.h"
 #include "holdfast/core/torch.h"
 
 namespace holdfast::attack {
@@ -13,6 +15,7 @@ namespace {
 
 using testing_support::AttackCase;
 using testing_support::for_images;
+using testing_support::mean_value;
 using testing_support::mlp_model;
 using testing_support::normal_tensor;
 
@@ -88,6 +91,68 @@ TEST(BatchStep, StepsAndNotesAreThoseOfTheLoopOverRows) {
   }
 }
 
+// What a GPU runs as one kernel: the same steps, points inside and flags.
+TEST(BatchStep, AKernelStepsAsTensorOperationsDo) {
+  Schema schema = Schema::of(Layout::vector(12));
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const at::Tensor clean = clean_rows(type);
+    at::Tensor gradient = normal_tensor({40, 12}, 9).to(type);
+    gradient[3].zero_();
+    gradient[4][5] = std::numeric_limits<double>::quiet_NaN();
+    gradient[6].fill_(std::numeric_limits<double>::infinity());
+    for (const Norm norm : {Norm::kL2, Norm::kLinf}) {
+      for (const double epsilon : {0.0, 0.3, 3.0}) {
+        for (const bool boxed : {false, true}) {
+          ThreatModel threat = ThreatModel::make({.norm = norm, .epsilons = {epsilon}}, schema);
+          if (boxed) threat.box = {-1.4, 1.4};
+          threat.non_negative = boxed;
+          const at::Tensor from = threat.project(clean + 0.1 * normal_tensor({40, 12}, 8).to(type), clean);
+          const BatchStep expected = descend_batch(threat, from, gradient, clean, 0.2);
+          const RowKernelsOnCpu kernels;
+          const BatchStep found = descend_batch(threat, from, gradient, clean, 0.2);
+          const at::Tensor far = clean + 2 * normal_tensor({40, 12}, 5).to(type);
+          EXPECT_LE((project_batch(threat, far, clean) - threat.project(far, clean)).abs().max().item<double>(),
+                    type == at::kFloat ? 5e-6 : kPulledInMore * epsilon + 1e-15);
+          EXPECT_LE((found.next - expected.next).abs().max().item<double>(), type == at::kFloat ? 1e-6 : 1e-14);
+          EXPECT_LE(threat.distance(found.next, clean).max().item<double>(), epsilon);
+          EXPECT_TRUE(at::equal(found.flags, expected.flags)) << to_json(threat).dump();
+        }
+      }
+    }
+  }
+}
+
+TEST(Cuda, KernelsStepAndDrawAsTheProcessorDoes) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  const at::Tensor clean = clean_rows(at::kFloat), ids = at::arange(100, 140, at::kLong);
+  at::Tensor gradient = normal_tensor({40, 12}, 9);
+  gradient[3].zero_();
+  gradient[4][5] = std::numeric_limits<double>::quiet_NaN();
+  const at::Tensor there = clean.cuda();
+  for (const Norm norm : {Norm::kL2, Norm::kLinf}) {
+    const ThreatModel threat = ThreatModel::make({.norm = norm, .epsilons = {0.3}}, Schema::of(Layout::vector(12)));
+    const BatchStep expected = descend_batch(threat, clean, gradient, clean, 0.4);
+    const BatchStep found = descend_batch(threat, there, gradient.cuda(), there, 0.4);
+    EXPECT_LE((found.next.cpu() - expected.next).abs().max().item<double>(), 1e-6);
+    EXPECT_TRUE(at::equal(found.flags.cpu(), expected.flags));
+    const at::Tensor moves = draw_moves_in_batches(threat, there, ids, 7, /*on_sphere=*/true).cpu();
+    EXPECT_LE((moves - draw_moves(threat, clean, ids, 7, true)).abs().max().item<double>(), 1e-6);
+  }
+}
+
+// Rows that are wider than the threads of a block.
+TEST(BatchStep, AKernelStepsThroughWideRows) {
+  const at::Tensor clean = normal_tensor({3, 1000}, 3).to(at::kDouble), gradient = normal_tensor({3, 1000}, 4).to(at::kDouble);
+  for (const Norm norm : {Norm::kL2, Norm::kLinf}) {
+    const ThreatModel threat = ThreatModel::make({.norm = norm, .epsilons = {0.1}}, Schema::of(Layout::vector(1000)));
+    const BatchStep expected = descend_batch(threat, clean, gradient, clean, 0.3);
+    const RowKernelsOnCpu kernels;
+    const BatchStep found = descend_batch(threat, clean, gradient, clean, 0.3);
+    EXPECT_LE((found.next - expected.next).abs().max().item<double>(), 1e-14);
+    EXPECT_TRUE(at::equal(found.flags, expected.flags));
+  }
+}
+
 TEST(DrawMoves, InBatchesAreThoseOfTheLoopOverRows) {
   const at::Tensor clean = clean_rows(at::kDouble), ids = at::arange(100, 140, at::kLong);
   for (ThreatModel threat : threats()) {
@@ -97,6 +162,9 @@ TEST(DrawMoves, InBatchesAreThoseOfTheLoopOverRows) {
                        batch = draw_moves_in_batches(threat, clean, ids, 7, on_sphere);
       EXPECT_LE((rows - batch).abs().max().item<double>(), 1e-14 + 1e-13 * threat.epsilon) << to_json(threat).dump();
       EXPECT_GE(batch.abs().max().item<double>(), 0.1 * threat.epsilon);
+      const RowKernelsOnCpu kernels;
+      const at::Tensor kernel = draw_moves_in_batches(threat, clean, ids, 7, on_sphere);
+      EXPECT_LE((rows - kernel).abs().max().item<double>(), 1e-14 + 1e-13 * threat.epsilon) << to_json(threat).dump();
     }
   }
 }
@@ -117,6 +185,68 @@ TEST(ReplayQueue, WorksInOrderAndKnowsWhenItIsFull) {
   EXPECT_TRUE(queue.is_full());
 }
 
+// Requests that a GPU would get: operations on tensors but those that only look at them or make room, and kernels.
+std::int64_t count_requests(const AttackTask& task, const std::string& attack) {
+  static thread_local std::int64_t count;
+  count = 0;
+  const auto handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction& call) {
+        const std::string name = call.name();
+        for (const char* free : {"empty",   "view",      "slice",     "narrow",     "select",        "expand",    "detach",
+                                 "reshape", "unsqueeze", "squeeze",   "as_strided", "alias",         "flatten",   "resize",
+                                 "t",       "transpose", "unflatten", "empty_like", "empty_strided", "contiguous"}) {
+          if (name == std::string("aten::") + free) return std::unique_ptr<at::ObserverContext>();
+        }
+        ++count;
+        return std::unique_ptr<at::ObserverContext>();
+      }).scopes({at::RecordScope::FUNCTION}));
+  (void)attacks().make(attack)->run(task);
+  at::removeCallback(handle);
+  return count;
+}
+
+// An iteration is a handful of requests to a GPU with kernels, and more than ten times as many without.
+TEST(RowKernels, AnIterationOfErIsFewRequests) {
+  AttackCase test;
+  test.model = mlp_model({.type = at::kDouble});  // in single precision the CPU has passes of its own
+  test.inputs = normal_tensor({40, 12}, 60).to(at::kDouble);
+  test.ids = at::arange(40, at::kLong);
+  AttackTask task = test.task();
+  task.backend = Backend::kBatch;
+  const auto an_iteration = [&] { return (count_requests(task, "er(steps=90)") - count_requests(task, "er(steps=50)")) / 40; };
+  const std::int64_t without = an_iteration();
+  const RowKernelsOnCpu kernels;
+  const std::int64_t with = an_iteration();
+  RecordProperty("without", std::to_string(without));
+  RecordProperty("with", std::to_string(with));
+  EXPECT_LT(with, 20);
+  EXPECT_GT(without, 10 * with);
+}
+
+// On the CPU bf16 is there too, for tests: other directions, and values that are those of float32.
+TEST(Precision, ChangesDirectionsAndNotWhatIsJudged) {
+  AttackCase test;
+  test.inputs = normal_tensor({40, 12}, 60);
+  test.ids = at::arange(40, at::kLong);
+  Network network = *mlp_model()->network();
+  network.add("same", op::Multiply{});  // so that autograd runs it, which knows of precisions
+  test.model = make_model(network);
+  for (const char* call : {"er(steps=30)", "er(steps=30,surrogate=softplus)", "gauntlet(effort=light)"}) {
+    SCOPED_TRACE(call);
+    const auto attack = attacks().make(call);
+    AttackTask task = test.task();
+    const AttackResult full = attack->run(task);
+    task.precision = Precision::kBf16;
+    const AttackResult lower = attack->run(task);
+    EXPECT_FALSE(at::equal(full.perturbed, lower.perturbed));
+    EXPECT_NEAR(mean_value(full), mean_value(lower), 0.03);
+    const at::Tensor again =
+        task.explainer.attribute({.model = task.model, .samples = task.samples.moved_to(lower.perturbed)}).maps;
+    EXPECT_TRUE(at::equal(again, lower.moved.maps));
+    EXPECT_EQ(again.scalar_type(), at::kFloat);
+  }
+}
+
 struct Case {
   std::string attack, metric, explainer = "saliency";
   Norm norm = Norm::kL2;
@@ -125,6 +255,8 @@ struct Case {
 };
 
 class Backends : public testing::TestWithParam<Case> {};
+
+void compare(const AttackResult& rows, const AttackResult& batch);
 
 // In double both round so little that they walk along the same points.
 TEST_P(Backends, FindTheSamePointsAndCountTheSame) {
@@ -149,6 +281,13 @@ TEST_P(Backends, FindTheSamePointsAndCountTheSame) {
   const AttackResult rows = attack->run(task);
   task.backend = Backend::kBatch;
   const AttackResult batch = attack->run(task);
+  compare(rows, batch);
+  SCOPED_TRACE("with the kernels of a GPU");
+  const RowKernelsOnCpu kernels;
+  compare(rows, attack->run(task));
+}
+
+void compare(const AttackResult& rows, const AttackResult& batch) {
   ASSERT_EQ(rows.samples.size(), batch.samples.size());
   std::int64_t moved = 0;
   for (std::size_t i = 0; i < rows.samples.size(); ++i) {

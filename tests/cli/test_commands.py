@@ -273,3 +273,7 @@ def test_pairs_are_made_of_a_table_of_ones_own(holdfast, tmp_path):
     holdfast("data", "export", "pairs(of=csv(path=t.csv,label=y),count=40)", "--part", "all", "--out", "pairs")
     assert np.load(tmp_path / "pairs" / "inputs.npy").shape == (40, 2, 2)
     assert json.loads((tmp_path / "pairs" / "schema.json").read_text())["layout"]["sides"] == 2
+
+
+def test_a_low_precision_is_for_gpus(holdfast, subject):
+    holdfast.fails("attack", *subject, *ATTACK, "--precision", "tf32", "--out", "run", saying="tf32 is for GPUs")

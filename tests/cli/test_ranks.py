@@ -74,6 +74,35 @@ def test_any_number_of_ranks_writes_the_same_bytes(holdfast, subject, tmp_path):
         assert out.count("own advantage") == 1 and said.count("report: ") == 1, "one rank prints"
 
 
+def test_processes_of_one_machine_need_no_torchrun(holdfast, subject, tmp_path):
+    holdfast("audit", *subject, *STUDY, "--out", "run1")
+    env = {**os.environ, "HOLDFAST_PROCESSES": "3"}
+    command = [BINARY, "audit", *map(str, subject), *STUDY, "--out", "run3"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert files(tmp_path / "run3") == files(tmp_path / "run1")
+    assert json.loads((tmp_path / "run3" / "manifest.json").read_text())["hardware"]["ranks"] == 3
+    assert done.stdout.count("own advantage") == 1
+    refused = subprocess.run([*command, "--gate", "nonsense"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    assert refused.returncode == 2 and refused.stderr.count("nonsense") == 1
+
+
+def test_a_process_that_is_killed_ends_the_others(subject, tmp_path):
+    save_inputs(tmp_path, 40)
+    command = [BINARY, "audit", *map(str, subject), "--attack", "er(steps=3000)", "--epsilon", "0.3", "--metric", "top_k(k=2)"]
+    command += ["--tile", "2", "--out", "run"]
+    env = {**os.environ, "HOLDFAST_PROCESSES": "2"}
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    tiles = tmp_path / "run" / "tiles" / "0000"
+    deadline = time.monotonic() + 60
+    while not list(tiles.glob("*.safetensors")):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.01)
+    os.kill(ranks_below(process.pid)[-1], signal.SIGKILL)
+    process.communicate(timeout=30)
+    assert process.returncode == 3
+
+
 def test_a_rank_that_is_killed_is_started_again_and_the_run_goes_on(holdfast, subject, tmp_path):
     save_inputs(tmp_path, 40)
     study = ["audit", *subject, "--attack", "er(steps=3000)", "--epsilon", "0.3", "--metric", "top_k(k=2)", "--tile", "2"]

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "../../src/explain/chain_gradient.h"
+#include "../../src/explain/chain_rows.h"
+#include "holdfast/core/row_kernels.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/explainer.h"
 #include "holdfast/model/activation.h"
@@ -110,6 +112,65 @@ TEST(ChainGradient, MapsAndPullbacksAreAutograds) {
       }
     }
   }
+}
+
+// The kernels of a GPU, in single and in double precision.
+TEST(ChainRows, MapsAndPullbacksAreAutograds) {
+  for (const Case& one : cases()) {
+    if (one.groups) continue;
+    for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+      const auto model = make_model(one.network.to(type)), reference = make_model(by_autograd(one.network).to(type));
+      const double near = type == at::kFloat ? 2e-5 : 1e-9;
+      for (const char* options : {"", "(target=logit)", "(target=ce)", "(signed=true)"}) {
+        for (const std::int64_t rows : {1, 8, 21}) {
+          const std::string what = one.name + options + ", " + std::to_string(rows) + " rows";
+          const auto explainer = explainers().make(std::string("saliency") + options);
+          ExplainTask task = task_for(*model, one, rows), other = task_for(*reference, one, rows);
+          task.samples.inputs = other.samples.inputs = task.samples.inputs.to(type);
+          const Explanation expected = explainer->attribute(other);
+          const auto there = explainer->linearize(other);
+          const RowKernelsOnCpu kernels;
+          ASSERT_TRUE(explain_chain_rows(task, {.quantity = ExplainedQuantity::kLogit})) << what;
+          const Explanation found = explainer->attribute(task);
+          expect_close(found.maps, expected.maps, near, what);
+          expect_close(found.logits, expected.logits, near, what);
+          expect_close(found.log_scale, expected.log_scale, near, what);
+          const auto here = explainer->linearize(task);
+          EXPECT_TRUE(at::equal(here->at().maps, found.maps)) << what;
+          const at::Tensor cotangent = normal_tensor({rows, 12}, 40).to(type);
+          expect_close(here->pullback(cotangent), there->pullback(cotangent), 5 * near, what);
+        }
+      }
+    }
+  }
+}
+
+TEST(Cuda, MapsOfChainsAreTheProcessors) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  for (const Case& one : cases()) {
+    if (one.groups) continue;
+    const auto model = make_model(one.network), moved = make_model(one.network.to(at::kCUDA));
+    const auto explainer = explainers().make("saliency");
+    const ExplainTask task = task_for(*model, one, 77);
+    ExplainTask there = task_for(*moved, one, 77);
+    there.samples = task.samples.to(at::TensorOptions().device(at::kCUDA).dtype(at::kFloat));
+    const auto expected = explainer->linearize(task), found = explainer->linearize(there);
+    expect_close(found->at().maps.cpu(), expected->at().maps, 2e-5, one.name);
+    const at::Tensor cotangent = normal_tensor({77, 12}, 40);
+    expect_close(found->pullback(cotangent.cuda()).cpu(), expected->pullback(cotangent), 1e-4, one.name);
+  }
+}
+
+// A class that the model does not have gives no map, rather than another row's memory.
+TEST(ChainRows, AClassThatIsNotThereGivesNoMap) {
+  const Case one = cases()[0];
+  const auto model = make_model(one.network);
+  ExplainTask task = task_for(*model, one, 4);
+  task.samples.targets = at::tensor({0, 7, -1, 1}, at::kLong);
+  const RowKernelsOnCpu kernels;
+  const auto there = explain_chain_rows(task, {.quantity = ExplainedQuantity::kProbability});
+  ASSERT_TRUE(there);
+  EXPECT_TRUE(at::equal(there->maps.isfinite().all(1).to(at::kLong), at::tensor({1, 0, 0, 1}, at::kLong)));
 }
 
 TEST(ChainGradient, ASaturatedProbabilityKeepsItsRanking) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "../../src/measure/bounds/pair_bounds.h"
+
 #include "ball_case.h"
 #include "holdfast/measure/margin_bounds.h"
 
@@ -50,6 +52,31 @@ TEST(MarginBounds, HoldEverywhereInTheBallAtAnyDepth) {
       }
     }
   }
+}
+
+// Loops over the pairs that count, against tensors of all pairs.
+TEST(PairBounds, LoopsGiveWhatTensorsDo) {
+  const std::int64_t samples = 5, units = 7, n = 11;
+  const at::Tensor rows = normal_tensor({units, n}, 1, at::kDouble), middle = normal_tensor({samples, units}, 2, at::kDouble),
+                   half = normal_tensor({samples, units}, 3, at::kDouble).abs();
+  const at::Tensor gradient = at::matmul(middle, rows), signs = at::where(gradient < 0, -1.0, 1.0);
+  const RankedPairs pairs = ranked_pairs({.k = 3}, gradient);
+  const auto of_pairs = [&](const at::Tensor& all) {
+    const at::Tensor above = all.gather(1, pairs.above.unsqueeze(2).expand({-1, -1, n}));
+    return above.gather(2, pairs.below.unsqueeze(1).expand({-1, 3, -1}));
+  };
+  const at::Tensor all = pair_lower_bounds(
+      {.rows = rows.unsqueeze(0), .middle = middle.unsqueeze(0), .half = half.unsqueeze(0), .signs = signs.unsqueeze(0)})[0];
+  EXPECT_TRUE(at::allclose(interval_gaps(pairs, rows, middle, half, signs), of_pairs(all), 1e-12, 1e-12));
+
+  const Enclosure hessian{normal_tensor({samples, n, n}, 4, at::kDouble), normal_tensor({samples, n, n}, 5, at::kDouble).abs()};
+  const PairTerms terms = pair_terms(pairs, gradient, hessian);
+  const at::Tensor turned = hessian.center * signs.unsqueeze(2);
+  const at::Tensor spread = (hessian.radius.unsqueeze(2) + hessian.radius.unsqueeze(1)).norm(2, 3);
+  const at::Tensor together = (turned.unsqueeze(2) - turned.unsqueeze(1)).norm(2, 3) + spread,
+                   apart = (turned.unsqueeze(2) + turned.unsqueeze(1)).norm(2, 3) + spread;
+  EXPECT_TRUE(at::allclose(terms.together, of_pairs(together), 1e-12, 1e-12));
+  EXPECT_TRUE(at::allclose(terms.apart, of_pairs(apart), 1e-12, 1e-12));
 }
 
 }  // namespace

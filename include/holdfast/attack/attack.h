@@ -15,6 +15,7 @@
 
 #include "holdfast/attack/outcome.h"
 #include "holdfast/attack/threat.h"
+#include "holdfast/core/precision.h"
 #include "holdfast/core/registry.h"
 #include "holdfast/core/stages.h"
 #include "holdfast/explain/explainer.h"
@@ -53,6 +54,8 @@ struct AttackTask {
   at::Tensor start = {};
   Select select = Select::kWorst;
   Backend backend = Backend::kAuto;
+  // Of directions, on a GPU. Points are judged, kept and verified in the model's own precision.
+  Precision precision = Precision::kFloat32;
   bool trace = false;  // record the metric after every iteration
 
   // What is known about the features of the maps.

@@ -3,12 +3,16 @@
 // as on the CPU; what is made of them by logarithms and cosines agrees to rounding.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
 #include <ATen/core/Tensor.h>
 
 namespace holdfast {
+
+// The key of the streams (seed, purpose), for those who run Philox themselves.
+std::array<std::uint32_t, 2> stream_key(std::uint64_t seed, std::string_view purpose);
 
 // The first `words` words of the streams (seed, purpose, ids[b]): [B, words], int64 in [0, 2^32), where `ids` is.
 at::Tensor stream_words(const at::Tensor& ids, std::int64_t words, std::uint64_t seed, std::string_view purpose);

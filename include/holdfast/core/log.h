@@ -28,4 +28,7 @@ void log_debug(fmt::format_string<Args...> format, Args&&... args) {
   if (log_level() <= LogLevel::kDebug) log_line(LogLevel::kDebug, fmt::format(format, std::forward<Args>(args)...));
 }
 
+// With HOLDFAST_LOG=debug: what is done, and how many seconds after the program's start.
+void log_reached(const char* what);
+
 }  // namespace holdfast

@@ -29,6 +29,7 @@ struct Trial {
   std::vector<std::string> measures = {};     // of the model around each sample, with the largest epsilon where they name none
   Threat threat = {};
   Select select = Select::kWorst;
+  Precision precision = Precision::kFloat32;  // of directions, on a GPU
 };
 
 // Throws kUsage for a method that is not known or whose options are wrong: before any work.
@@ -51,6 +52,7 @@ struct Cell {
   ThreatModel threat;
   std::uint64_t seed = 0;
   Select select = Select::kWorst;
+  Precision precision = Precision::kFloat32;
   bool trace = false;
   bool starts_from_previous = false;  // at what the cell before it found, at the next smaller epsilon
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "holdfast/core/stages.h"
+#include "holdfast/model/chain_bend.h"
 #include "holdfast/model/linear_chain.h"
 #include "holdfast/model/row_change.h"
 
@@ -42,7 +43,7 @@ class ChangedRows {
   const chain::Loops* loops_ = nullptr;
   std::vector<float> columns_, bias_, output_, scratch_;
   std::int64_t ins_ = 0, units_ = 0;
-  std::int64_t bend_ = 0;
+  chain::Bend bend_ = chain::Bend::kLeaky;
   float slope_ = 0, beta_ = 0;
 };
 

@@ -18,6 +18,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/core/stages.h"
+#include "holdfast/model/chain_bend.h"
 #include "holdfast/model/network.h"
 
 namespace holdfast::model {
@@ -28,6 +29,21 @@ struct Layer;
 struct Loops;
 struct Shallow;
 }  // namespace chain
+
+// What a chain is made of: tensors on the inputs' device, of their type.
+struct ChainParts {
+  struct Layer {
+    at::Tensor weight, bias;                // bias may be undefined
+    chain::Bend bend = chain::Bend::kNone;  // none: the last layer
+    double slope = 0;                       // of negative values; softplus has it too: slope x + (1 - slope) softplus(x)
+    double beta = 0;                        // of softplus
+  };
+  std::vector<Layer> layers;
+  at::Tensor scale = {}, shift = {};  // of the inputs, one number or one for each; undefined: none
+
+  // The network under this rule, for inputs like these. Nothing where it is no chain.
+  static std::optional<ChainParts> of(const Network& network, const Rule& rule, const at::Tensor& inputs);
+};
 
 class LinearChain {
  public:

@@ -41,6 +41,7 @@ Trial read_trial(const ConfigTable& table, const Trial& fallback) {
   trial.metrics = calls(table, "metrics", fallback.metrics, metrics());
   trial.measures = calls(table, "measures", fallback.measures, measures(), /*may_be_none=*/true);
   trial.select = parse_select(table.text("select", to_string(fallback.select), one_of({"worst", "last"})));
+  trial.precision = parse_precision(table.text("precision", to_string(fallback.precision), one_of(precision_names())));
   trial.threat = read_threat(table.table("threat"), fallback.threat);
   return trial;
 }

@@ -30,6 +30,11 @@ struct RankedPairs {
 };
 RankedPairs ranked_pairs(const PairChoice& choice, const at::Tensor& gradient);
 
+// pair_lower_bounds() of margin_bounds.h for these pairs alone, [B, above, below]; `rows` [units, n], `middle` and `half` [B,
+// units], `signs` [B, n].
+at::Tensor interval_gaps(const RankedPairs& pairs, const at::Tensor& rows, const at::Tensor& middle, const at::Tensor& half,
+                         const at::Tensor& signs);
+
 // `gradient` [B, n] at x; `hessian` [B, n, n] over the ball, or at x with radius 0.
 PairTerms pair_terms(const RankedPairs& pairs, const at::Tensor& gradient, const Enclosure& hessian);
 

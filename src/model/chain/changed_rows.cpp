@@ -12,7 +12,7 @@ std::optional<ChangedRows> ChangedRows::of(const LinearChain& chain) {
   result.loops_ = chain.loops_;
   result.ins_ = first.ins;
   result.units_ = (first.outs + chain::kUnits - 1) / chain::kUnits * chain::kUnits;
-  result.bend_ = static_cast<std::int64_t>(first.bend);
+  result.bend_ = first.bend;
   result.slope_ = first.slope;
   result.beta_ = first.beta;
   const auto units = static_cast<std::size_t>(result.units_), ins = static_cast<std::size_t>(first.ins);
@@ -39,7 +39,7 @@ chain::Shallow ChangedRows::network() const {
           .output = output_.data(),
           .ins = ins_,
           .units = units_,
-          .bend = static_cast<chain::Bend>(bend_),
+          .bend = bend_,
           .slope = slope_,
           .beta = beta_};
 }

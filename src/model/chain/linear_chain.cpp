@@ -33,7 +33,7 @@ bool is_plain(const at::Tensor& tensor) {
 class Reader {
  public:
   Reader(const Rule& rule, const at::Tensor& inputs)
-      : betas_(rule.softplus_beta), dim_(inputs.dim()), width_(inputs.numel() / inputs.size(0)) {}
+      : betas_(rule.softplus_beta), inputs_(inputs), dim_(inputs.dim()), width_(inputs.numel() / inputs.size(0)) {}
 
   bool read(const Node& node) {
     const auto* linear = std::get_if<op::Linear>(&node.operation);
@@ -50,68 +50,73 @@ class Reader {
 
   // Whether the last layer is a linear one, and the betas were of this network: one for all, or one for each activation.
   bool is_whole() const {
-    return !layers.empty() && layers.back().bend == Bend::kNone && weight_count_ <= kMostWeights &&
+    return !parts.layers.empty() && parts.layers.back().bend == Bend::kNone &&
            (betas_.size() <= 1 || betas_.size() == activations_);
   }
 
-  std::vector<Layer> layers;
-  std::vector<at::Tensor> weights;
-  std::vector<float> scale, shift;
+  ChainParts parts;
 
  private:
+  using Layer = ChainParts::Layer;
+
+  bool fits(const at::Tensor& weights) const {
+    return weights.device() == inputs_.device() && weights.scalar_type() == inputs_.scalar_type() && weights.is_contiguous();
+  }
+
   bool read(const op::Linear& linear) {
-    if (dim_ != 2 || !is_plain(linear.weight) || linear.weight.dim() != 2 || linear.weight.size(1) != width_) return false;
-    if (linear.bias.defined() && !is_plain(linear.bias)) return false;
-    if (!layers.empty() && layers.back().bend == Bend::kNone) {  // two in a row: the head of one logit
-      layers.back().bend = Bend::kLeaky;
-      layers.back().slope = 1;
+    if (dim_ != 2 || !fits(linear.weight) || linear.weight.dim() != 2 || linear.weight.size(1) != width_) return false;
+    if (linear.bias.defined() && !fits(linear.bias)) return false;
+    if (!parts.layers.empty() && parts.layers.back().bend == Bend::kNone) {  // two in a row: the head of one logit
+      parts.layers.back().bend = Bend::kLeaky;
+      parts.layers.back().slope = 1;
     }
     width_ = linear.weight.size(0);
-    weight_count_ += linear.weight.numel();
-    layers.push_back({.weight = linear.weight.const_data_ptr<float>(), .ins = linear.weight.size(1), .outs = width_});
-    weights.push_back(linear.weight);
-    if (!linear.bias.defined()) return true;
-    layers.back().bias = linear.bias.const_data_ptr<float>();
-    weights.push_back(linear.bias);
+    parts.layers.push_back({.weight = linear.weight, .bias = linear.bias});
     return true;
   }
 
   bool read(const op::Activation& activation) {
     using Kind = op::Activation::Kind;
-    if (layers.empty() || layers.back().bend != Bend::kNone) return false;
-    Layer& layer = layers.back();
+    if (parts.layers.empty() || parts.layers.back().bend != Bend::kNone) return false;
+    Layer& layer = parts.layers.back();
     const double beta = betas_.empty() ? 0 : betas_.size() == 1 ? betas_.front() : beta_at(activations_);
     ++activations_;
     if (activation.kind == Kind::kSoftplus) {
       layer.bend = Bend::kSoftplus;
-      layer.beta = static_cast<float>(activation.parameter);
+      layer.beta = activation.parameter;
       return true;
     }
     if (activation.kind != Kind::kRelu && activation.kind != Kind::kLeakyRelu) return false;
-    layer.slope = activation.kind == Kind::kRelu ? 0 : static_cast<float>(activation.parameter);
+    layer.slope = activation.kind == Kind::kRelu ? 0 : activation.parameter;
     layer.bend = betas_.empty() ? Bend::kLeaky : Bend::kSoftplus;
-    layer.beta = static_cast<float>(beta);
+    layer.beta = beta;
     return betas_.empty() || beta > 0;
   }
 
   double beta_at(std::size_t activation) const { return activation < betas_.size() ? betas_[activation] : 0; }
 
   bool read(const op::Affine& affine) {
-    if (!layers.empty() || !scale.empty() || dim_ != 2) return false;
-    return copy(affine.scale, scale) && copy(affine.shift, shift);
+    if (!parts.layers.empty() || parts.scale.defined() || dim_ != 2) return false;
+    parts.scale = affine.scale;
+    parts.shift = affine.shift;
+    return is_for_inputs(affine.scale) && is_for_inputs(affine.shift);
   }
-  bool copy(const at::Tensor& values, std::vector<float>& to) const {
-    if (!is_plain(values) || values.dim() > 1 || (values.numel() != 1 && values.numel() != width_)) return false;
-    const float* from = values.const_data_ptr<float>();
-    for (std::int64_t i = 0; i < width_; ++i) to.push_back(from[values.numel() == 1 ? 0 : i]);
-    return true;
+  bool is_for_inputs(const at::Tensor& values) const {
+    return fits(values) && values.dim() <= 1 && (values.numel() == 1 || values.numel() == width_);
   }
 
   const std::vector<double>& betas_;
+  const at::Tensor& inputs_;
   std::int64_t dim_, width_;
-  std::int64_t weight_count_ = 0;
   std::size_t activations_ = 0;
 };
+
+std::vector<float> copied(const at::Tensor& values, std::int64_t width) {
+  if (!values.defined()) return {};
+  const float* from = values.const_data_ptr<float>();
+  if (values.numel() == 1) return std::vector<float>(static_cast<std::size_t>(width), *from);
+  return {from, from + width};
+}
 
 }  // namespace chain
 
@@ -122,10 +127,8 @@ LinearChain::LinearChain(LinearChain&&) noexcept = default;
 LinearChain& LinearChain::operator=(LinearChain&&) noexcept = default;
 LinearChain::~LinearChain() = default;
 
-std::optional<LinearChain> LinearChain::of(const Network& network, const Rule& rule, const at::Tensor& inputs) {
-  static const Loops* const loops = choose_loops();
-  if (loops == nullptr || !is_plain(inputs) || inputs.dim() < 2 || inputs.size(0) == 0) return std::nullopt;
-  if (rule.keep_pre_activations || rule.keep_values) return std::nullopt;
+std::optional<ChainParts> ChainParts::of(const Network& network, const Rule& rule, const at::Tensor& inputs) {
+  if (inputs.dim() < 2 || inputs.size(0) == 0 || rule.keep_pre_activations || rule.keep_values) return std::nullopt;
   Reader reader(rule, inputs);
   const std::vector<Node>& nodes = network.nodes();
   for (std::size_t i = 1; i < nodes.size(); ++i) {
@@ -133,12 +136,32 @@ std::optional<LinearChain> LinearChain::of(const Network& network, const Rule& r
       return std::nullopt;
   }
   if (!reader.is_whole()) return std::nullopt;
+  return std::move(reader.parts);
+}
+
+std::optional<LinearChain> LinearChain::of(const Network& network, const Rule& rule, const at::Tensor& inputs) {
+  static const Loops* const loops = choose_loops();
+  if (loops == nullptr || !is_plain(inputs)) return std::nullopt;
+  const std::optional<ChainParts> parts = ChainParts::of(network, rule, inputs);
+  if (!parts) return std::nullopt;
   LinearChain result;
   result.loops_ = loops;
-  result.layers_ = std::move(reader.layers);
-  result.weights_ = std::move(reader.weights);
-  result.scale_ = std::move(reader.scale);
-  result.shift_ = std::move(reader.shift);
+  std::int64_t weights = 0;
+  for (const ChainParts::Layer& part : parts->layers) {
+    weights += part.weight.numel();
+    result.layers_.push_back({.weight = part.weight.const_data_ptr<float>(),
+                              .bias = part.bias.defined() ? part.bias.const_data_ptr<float>() : nullptr,
+                              .ins = part.weight.size(1),
+                              .outs = part.weight.size(0),
+                              .bend = part.bend,
+                              .slope = static_cast<float>(part.slope),
+                              .beta = static_cast<float>(part.beta)});
+    result.weights_.push_back(part.weight);
+    if (part.bias.defined()) result.weights_.push_back(part.bias);
+  }
+  if (weights > kMostWeights) return std::nullopt;
+  result.scale_ = copied(parts->scale, result.inputs());
+  result.shift_ = copied(parts->shift, result.inputs());
   std::int64_t widest = result.inputs();
   for (const Layer& layer : result.layers_) {
     widest = std::max(widest, layer.outs);

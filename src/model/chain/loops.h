@@ -5,11 +5,10 @@
 
 #include <cstdint>
 
+#include "holdfast/model/chain_bend.h"
 #include "holdfast/model/row_change.h"
 
 namespace holdfast::model::chain {
-
-enum class Bend : std::int64_t { kNone, kLeaky, kSoftplus };
 
 // z = weight a + bias, then the activation.
 struct Layer {
