@@ -1,5 +1,5 @@
-// exact: the true minimum of a metric of the top k over the ball, by branch and bound over the activation cells of a small ReLU
-// network (exact/cell_search.h). Ours; no paper.
+// exact: the true minimum of a metric of the top k, or of Kendall's tau, over the ball, by branch and bound over the activation
+// cells of a small ReLU network (exact/cell_search.h). Ours; no paper.
 //
 // Its point is judged on the model like any attack's. Beside it stands what is proven: no allowed point has a value below
 // `proven`. The two meet where the search ends before its limit; else the truth lies between them. With `seconds` the limit is
@@ -21,13 +21,13 @@ namespace holdfast::attack::exact {
 
 const MethodInfo kInfo{
     .name = "exact",
-    .summary = "true minimum of a metric of the top k over the ball, with proof: small ReLU networks",
+    .summary = "true minimum of a metric of the top k, or of kendall, over the ball, with proof: small ReLU networks",
     .options = {{"nodes", 200000, at_least(1), "parts of the ball that are looked at, for each sample, before the search ends"},
                 {"seconds", 0.0, at_least(0), "the same as a time; 0: none. Results then depend on the machine"}},
     .needs = {"linear layers with relu or leaky_relu; two classes, or target=logit"},
     .notes =
         "The map must be saliency's. `proven` says below which value no point can be; it equals the value where the search was "
-        "completed. For metrics top_k, lens_precision and lens_recall, norms l2 and linf."};
+        "completed. For metrics top_k, lens_precision, lens_recall and kendall, norms l2 and linf."};
 
 class Exact final : public Attack {
  public:

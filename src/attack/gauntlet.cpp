@@ -28,7 +28,7 @@ namespace holdfast::attack::gauntlet {
 std::vector<std::unique_ptr<Component>> components() {
   std::vector<std::unique_ptr<Component>> all;
   all.push_back(make_random());
-  all.push_back(make_cells());
+  all.push_back(make_first_cells());
   all.push_back(make_contrast());
   all.push_back(make_gaps());
   all.push_back(make_threshold());
@@ -38,6 +38,7 @@ std::vector<std::unique_ptr<Component>> components() {
   all.push_back(make_square());
   all.push_back(make_evolution());
   all.push_back(make_drift());
+  all.push_back(make_cells());
   return all;
 }
 

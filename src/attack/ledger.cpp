@@ -227,8 +227,9 @@ void Ledger::record_more(const at::Tensor& iterates, const Explanation& explanat
 
 void Ledger::note_proof(std::int64_t sample, double proven, std::int64_t nodes) {
   SampleOutcome& outcome = outcomes_[static_cast<std::size_t>(sample)];
-  outcome.proven = is_worse(outcome.value, proven) ? outcome.value : proven;
-  outcome.nodes = nodes;
+  const double now = is_worse(outcome.value, proven) ? outcome.value : proven;
+  if (!is_worse(now, outcome.proven)) outcome.proven = now;  // another search may have proven more
+  outcome.nodes += nodes;
   if (!done(sample) && !is_worse(outcome.proven, outcome.value)) stop(sample);
 }
 

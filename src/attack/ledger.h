@@ -80,7 +80,8 @@ class Ledger {
   // Begins an iteration whose rows come in several parts, and takes a part of it. Traces have no entry for it.
   void begin_iteration() { ++iteration_; }
   void record_more(const at::Tensor& iterates, const Explanation& explanation, const Owners& owners);
-  // No allowed point is worse than `proven`: a sample whose best point is as bad is done.
+  // No allowed point is worse than `proven`, as a search of `nodes` more parts shows: a sample whose best point is as bad is
+  // done.
   void note_proof(std::int64_t sample, double proven, std::int64_t nodes);
   // The task's start, one row for each sample: before any iteration, and no swap of one.
   void record_start(const at::Tensor& points, const Explanation& explanation);

@@ -159,6 +159,7 @@ void measure_model(const MeasureModelFlags& flags, const SubjectFlags& subject_f
                          .epsilon = epsilon_of(flags.epsilon),
                          .endpoints = flags.endpoints.empty() ? at::Tensor() : read_inputs(flags.endpoints)};
   for (const std::unique_ptr<Measure>& measure : chosen) check_measure(*measure, task);
+  for (const std::unique_ptr<Measure>& measure : chosen) announce(*measure, task);
 
   if (ranks != nullptr)
     ranks->agree_on("instruction set", at::get_cpu_capability(), "set ATEN_CPU_CAPABILITY to the lowest of them for all ranks");

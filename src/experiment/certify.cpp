@@ -116,7 +116,9 @@ Choice smoothing_of(const Cell& cell) {
       ""};
 }
 
-void add_measured(const Cell& cell, const char* name, const Choice& choice, const TileOptions& tiles, Certificates& all) {
+// `loud`: what should be known before the work starts is said.
+void add_measured(const Cell& cell, const char* name, const Choice& choice, const TileOptions& tiles, bool loud,
+                  Certificates& all) {
   if (!choice.candidate) {
     all.others.push_back({name, choice.why});
     return;
@@ -129,6 +131,7 @@ void add_measured(const Cell& cell, const char* name, const Choice& choice, cons
   Measurement measured;
   const auto why = refusal([&] {
     check_measure(*measure, task);
+    if (loud) announce(*measure, task);
     measured = measure_all(*measure, task, tiles);
   });
   if (why) {
@@ -174,9 +177,9 @@ Json named_values(const std::string& name, const std::vector<double>& values) {
 
 Certificates certify(const Cell& cell, const TileOptions& tiles, const at::Tensor& start, Progress* progress) {
   Certificates all;
-  add_measured(cell, "certified_overlap", margins_of(cell), tiles, all);
+  add_measured(cell, "certified_overlap", margins_of(cell), tiles, /*loud=*/true, all);
   add_exact(cell, tiles, start, progress, all);
-  add_measured(cell, "smoothed_overlap", smoothing_of(cell), tiles, all);
+  add_measured(cell, "smoothed_overlap", smoothing_of(cell), tiles, /*loud=*/true, all);
   return all;
 }
 
@@ -190,8 +193,8 @@ std::optional<Certificate> certify_in_passing(const Row& row, const TileOptions&
     if (!exact.values.empty()) all.proven.push_back(std::move(exact));
   }
   if (cell.subject.samples.layout().features() <= kFewFeatures)
-    add_measured(cell, "certified_overlap", margins_of(cell), tiles, all);
-  add_measured(cell, "smoothed_overlap", smoothing_of(cell), tiles, all);
+    add_measured(cell, "certified_overlap", margins_of(cell), tiles, /*loud=*/false, all);
+  add_measured(cell, "smoothed_overlap", smoothing_of(cell), tiles, /*loud=*/false, all);
   return best_of(all.proven);
 }
 

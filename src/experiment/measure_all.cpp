@@ -1,5 +1,6 @@
 #include "holdfast/experiment/measure_all.h"
 
+#include "holdfast/core/log.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/experiment/reproduce_statistics.h"
 #include "model_tiles.h"
@@ -69,6 +70,10 @@ void check_measure(const Measure& measure, const MeasureTask& task) {
   checked.samples = with_any_targets(task.samples);
   measure.check(checked);
   check_samples_apart(task.model, task.samples);
+}
+
+void announce(const Measure& measure, const MeasureTask& task) {
+  if (const std::string what = measure.announcement(task); !what.empty()) log_info("{}", what);
 }
 
 Measurement measure_all(const Measure& measure, const MeasureTask& task, const TileOptions& tiles, Progress* progress) {

@@ -92,15 +92,21 @@ class SmoothedOverlap final : public Measure {
     task.explainer.check_task(task.explain_task());
     const std::int64_t features = task.samples.layout().features();
     if (tops_.k >= features) usage_error("{}: the map has {} features; choose k < {}", name(), features, features);
-    const double tail = tail_of(features), share = std::pow(tail, 1 / static_cast<double>(tops_.copies));
-    const double most = tops_.sigma * normal_quantile(share), ratio = radius_ / tops_.sigma;
-    if (most >= radius_) return;
-    const double needed = std::ceil(std::log(tail) / std::log(normal_probability(ratio)));
-    if (needed > 1e9 || !std::isfinite(needed))
+    const Reach reach = reach_of(features);
+    if (reach.radius >= radius_) return;
+    if (reach.copies_needed > 1e9 || !std::isfinite(reach.copies_needed))
       usage_error("{}: with {} copies nothing is certified beyond radius {:.4g}; radius {} needs a sigma of more than {:.3g}",
-                  name(), tops_.copies, std::max(0.0, most), radius_, radius_ / normal_quantile(std::pow(tail, 1e-9)));
+                  name(), tops_.copies, std::max(0.0, reach.radius), radius_,
+                  radius_ / normal_quantile(std::pow(tail_of(features), 1e-9)));
     usage_error("{}: with {} copies nothing is certified beyond radius {:.4g}; radius {} needs at least {:.0f} copies", name(),
-                tops_.copies, std::max(0.0, most), radius_, needed);
+                tops_.copies, std::max(0.0, reach.radius), radius_, reach.copies_needed);
+  }
+
+  std::string announcement(const MeasureTask& task) const override {
+    const Reach reach = reach_of(task.samples.layout().features());
+    return fmt::format(
+        "{}: {} noisy copies of each sample; {} of them certify at most radius {:.4g}, and radius {} needs at least {:.0f}",
+        name(), 2 * tops_.copies, tops_.copies, reach.radius, radius_, reach.copies_needed);
   }
 
   Measurement run(const MeasureTask& task) const override {
@@ -139,6 +145,16 @@ class SmoothedOverlap final : public Measure {
   }
 
  private:
+  // What can be certified at most: the bounds of shares that are all or nothing of the copies.
+  struct Reach {
+    double radius, copies_needed;
+  };
+  Reach reach_of(std::int64_t features) const {
+    const double tail = tail_of(features), share = std::pow(tail, 1 / static_cast<double>(tops_.copies));
+    const double needed = std::ceil(std::log(tail) / std::log(normal_probability(radius_ / tops_.sigma)));
+    return {tops_.sigma * normal_quantile(share), needed};  // below 0: nothing
+  }
+
   // Of one bound: two of each feature and one of the class hold together at level alpha.
   double tail_of(std::int64_t features) const { return alpha_ / (2 * static_cast<double>(features) + 1); }
 

@@ -78,6 +78,44 @@ TEST(Ledger, KeepsTheWorstOfSeveralRowsOfOneSample) {
   EXPECT_GE(result.components[0].seconds, 0);
 }
 
+// What `converged` rests on: a restart sees nothing of the one before it, and the gap is that of the worse one to the best value.
+TEST(Ledger, RestartsAreIndependentAndTheGapIsTheWorseOnes) {
+  Book book(4);
+  EXPECT_TRUE(std::isnan(book.ledger->restart_gap(0))) << "there was none";
+  book.ledger->begin_restart();
+  book.ledger->record(Book::points({1, 1, 1, 1}), Book::explanation({0.5, 1, 0, 0.5}));
+  EXPECT_EQ(book.ledger->best_value(0), 0.5);
+  book.ledger->begin_restart();
+  EXPECT_EQ(book.ledger->best_value(0), 1) << "the second one starts from nothing";
+  EXPECT_EQ(book.ledger->best_points()[0][0].item<float>(), 0);
+  book.ledger->record(Book::points({2, 2, 2, 2}), Book::explanation({1, 0.5, 0, 0.5}));
+  EXPECT_EQ(book.ledger->best_value(1), 0.5);
+  book.ledger->join_restarts();
+  EXPECT_EQ(book.ledger->best_value(0), 0.5) << "of both";
+  EXPECT_EQ(book.ledger->best_points()[0][0].item<float>(), 1);
+  EXPECT_EQ(book.ledger->restart_gap(0), 0.5) << "the second one found nothing";
+  EXPECT_EQ(book.ledger->restart_gap(1), 0.5) << "the first one found nothing";
+  EXPECT_EQ(book.ledger->restart_gap(2), 0) << "broken completely";
+  EXPECT_EQ(book.ledger->restart_gap(3), 0) << "they agree";
+  book.ledger->leave_settled();
+  EXPECT_TRUE(book.ledger->finished()) << "nothing more was found since";
+  EXPECT_EQ(book.ledger->restart_gap(0), 0.5) << "leaving does not make them agree";
+}
+
+TEST(Ledger, TwoSearchesProveWhatTheBetterOneProves) {
+  Book book(2);
+  book.ledger->record(Book::points({1, 1}), Book::explanation({0.5, 0.5}));
+  book.ledger->note_proof(0, 0.25, 10);
+  book.ledger->note_proof(0, 0.1, 5);
+  book.ledger->note_proof(1, 0.25, 10);
+  book.ledger->note_proof(1, 0.5, 7);
+  EXPECT_TRUE(book.ledger->done(1) && !book.ledger->done(0)) << "proven where it is as bad as what was found";
+  const AttackResult result = book.ledger->finish();
+  EXPECT_EQ(result.samples[0].proven, 0.25);
+  EXPECT_EQ(result.samples[0].nodes, 15);
+  EXPECT_EQ(result.samples[1].proven, 0.5);
+}
+
 TEST(Ledger, ValuesAreOfTheRowsRecordedLast) {
   Book book;
   book.ledger->record(Book::points({1, 2, 3, 4}), Book::explanation({0.5, 1, 0.5, 0}, {2}), {0, 0, 1, 1});

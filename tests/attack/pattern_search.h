@@ -44,12 +44,28 @@ inline std::set<std::size_t> largest(const std::vector<double>& values, std::siz
   return {order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k)};
 }
 
+// Kendall's tau-b of two maps of magnitudes, pair by pair.
+inline double plain_tau(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0, untied_a = 0, untied_b = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const double in_a = std::abs(a[i]) - std::abs(a[j]), in_b = std::abs(b[i]) - std::abs(b[j]);
+      sum += in_a * in_b > 0 ? 1 : in_a * in_b < 0 ? -1 : 0;
+      untied_a += in_a != 0;
+      untied_b += in_b != 0;
+    }
+  }
+  return sum / std::sqrt(untied_a * untied_b);
+}
+
 class PatternSearch {
  public:
+  // k = 0: in place of the overlap, Kendall's tau-b.
   PatternSearch(const OneHiddenLayer& net, std::vector<double> x, double radius, std::size_t k, double margin)
       : net_(net), z_(net.units(x)), radius_(radius), k_(k), margin_(margin) {
     for (const double z : z_) on_.push_back(z > 0);
     clean_ = largest(net.gradient(on_), k);
+    clean_map_ = net.gradient(on_);
     for (std::size_t h = 0; h < z_.size(); ++h) {
       if (std::abs(z_[h]) <= radius * norm(net.weight[h])) open_.push_back(h);
     }
@@ -59,6 +75,7 @@ class PatternSearch {
   double least() const { return least_; }
   std::size_t patterns() const { return patterns_; }
   double overlap(const std::vector<char>& on) const {
+    if (k_ == 0) return plain_tau(clean_map_, net_.gradient(on));
     std::size_t kept = 0;
     for (const std::size_t i : largest(net_.gradient(on), k_)) kept += clean_.count(i);
     return static_cast<double>(kept) / static_cast<double>(k_);
@@ -136,6 +153,7 @@ class PatternSearch {
   const double margin_;
   std::vector<char> on_;
   std::set<std::size_t> clean_;
+  std::vector<double> clean_map_;
   std::vector<std::size_t> open_;
   std::vector<HalfSpace> spaces_;
   double least_ = 1;

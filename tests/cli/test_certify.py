@@ -60,14 +60,19 @@ def test_linf_balls_and_smoothing(holdfast, subject):
     why = {other["name"]: other["why"] for other in found["inapplicable"]}
     assert set(why) == {"certified_overlap", "exact"}
     assert not any(reason.startswith(name) for name, reason in why.items()) and "of=smooth_top" not in why["certified_overlap"]
+    said = holdfast("certify", *subject, *TOP_2, *smooth, "--epsilon", "0.02").stderr
+    assert "600 noisy copies of each sample; 300 of them certify at most radius" in said and "radius 0.02 needs at least" in said
     far = certify(holdfast, subject, *TOP_2, *smooth, "--epsilon", "1")
     assert far["best"] is None and any("needs at least" in other["why"] for other in far["inapplicable"])
 
 
 def test_what_has_no_bound_says_so(holdfast, subject):
-    found = certify(holdfast, subject, "--metric", "kendall", "--epsilon", "0.1", "--attack", "random(samples=5)")
+    found = certify(holdfast, subject, "--metric", "spearman", "--epsilon", "0.1", "--attack", "random(samples=5)")
     assert found["best"] is None and found["certificates"] == []
     assert all("top_k" in other["why"] for other in found["inapplicable"])
+    rank = certify(holdfast, subject, "--metric", "kendall", "--epsilon", "0.1", "--attack", "random(samples=5)")
+    assert [certificate["name"] for certificate in rank["certificates"]] == ["exact"]
+    assert -1 <= rank["best"]["mean"] <= rank["attacked"]["mean"] < 1
     assert "l1" in holdfast("certify", *subject, *TOP_2, "--norm", "l1", "--epsilon", "1", code=2).stderr
 
 

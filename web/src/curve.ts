@@ -61,8 +61,9 @@ export function curve(run: Run, rows: Row[]): HTMLElement {
       }
       const proven = certified(worst);
       if (proven != null) values.push({ ...at, kind: "certified", epsilon: worst.threat.epsilon, mean: proven });
+      if (proven != null && worst.mean != null) values.push({ ...at, kind: "unknown", epsilon: worst.threat.epsilon, from: proven, to: worst.mean });
     }
-    if (mine.some((row) => certified(row) != null)) values.push({ ...at, kind: "certified", epsilon: 0, mean: 1 });
+    if (mine.some((row) => certified(row) != null)) values.push({ ...at, kind: "certified", epsilon: 0, mean: 1 }, { ...at, kind: "unknown", epsilon: 0, from: 1, to: 1 });
   }
   const several = distinct(rows, (row) => row.dataset).length > 1;
   const units = distinct(rows, (row) => row.threat.norm), unit = units.length === 1 ? ` (${norms[units[0]] ?? units[0]})` : "";
@@ -87,6 +88,7 @@ export function curve(run: Run, rows: Row[]): HTMLElement {
           band("between"), band("chance"),
           { transform: only("gate"), mark: { type: "rule", color: colours.ink, strokeWidth: 1, strokeDash: [2, 3] }, encoding: { y, tooltip: [{ field: "mean", title: "gate" }] } },
           { transform: only("other"), mark: { type: "point", shape: "M-1,-1L1,1M1,-1L-1,1", size: 22, strokeWidth: 1.5, color: colours.soft }, encoding: { x, y, tooltip } },
+          { transform: only("unknown"), mark: { type: "area", color: colours.certified, opacity: 0.22 }, encoding: { x, y: { ...y, field: "from" }, y2: { field: "to" } } },
           { transform: only("strongest"), mark: { type: "line", color: colours.value, strokeWidth: 2.5 }, encoding: { x, y } },
           { transform: only("certified"), mark: { type: "line", color: colours.certified, strokeWidth: 2.5, strokeDash: [5, 5] }, encoding: { x, y } },
           { transform: only("strongest"), mark: { type: "rule", color: colours.value, strokeWidth: 3, opacity: 0.5 }, encoding: { x, y: { ...y, field: "low" }, y2: { field: "high" } } },
@@ -104,6 +106,7 @@ function legend(run: Run, rows: Row[]): HTMLElement {
   return h("p", { class: "legend" }, item("dot value", term("value"), " under the strongest attack, 95 % interval", rows[0].direction === "higher" ? " (higher is better)" : " (lower is better)"),
     [...others.values()].some((same) => same.length > 1) ? h("span", { class: "key" }, h("span", { class: "cross" }, "×"), "other attacks") : null,
     rows.some((row) => certified(row) != null) ? item("dash certified", term("certified"), ": proven") : null,
+    rows.some((row) => certified(row) != null && row.mean != null) ? item("patch unknown", "between attacked and proven: the worst case lies here") : null,
     rows.some((row) => row.between != null) ? item("patch between", term("between"), ": another input's explanation") : null,
     rows.some((row) => row.chance != null) ? item("patch chance", term("chance"), ": a random one") : null,
     distinct(rows, (row) => row.metric).some((metric) => limits(run, metric).length) ? item("dash gate", "gate") : null);

@@ -17,6 +17,8 @@ namespace holdfast::experiment {
 
 // The task's samples may lie on any device and may lack targets. Throws kUsage or kInput when the parts do not fit each other.
 void check_measure(const Measure& measure, const MeasureTask& task);
+// Says what should be known before the work starts, if anything.
+void announce(const Measure& measure, const MeasureTask& task);
 // The same bytes for any number of threads; equal up to rounding between tile sizes. The task must have been checked.
 Measurement measure_all(const Measure& measure, const MeasureTask& task, const TileOptions& tiles, Progress* progress = nullptr);
 // The same with the help of other ranks, which all call this with one `name` that no other work has. Rank 0 gets the measurement,

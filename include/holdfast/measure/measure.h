@@ -45,6 +45,8 @@ class Measure {
   virtual Measurement run(const MeasureTask& task) const = 0;
   // Throws kUsage, before any work, when model, explainer or data lack what the measure needs.
   virtual void check(const MeasureTask& task) const = 0;
+  // What a person should know before the work starts; empty: nothing.
+  virtual std::string announcement(const MeasureTask&) const { return {}; }
   virtual bool higher_is_better() const = 0;
   // Ends of what a value may be; an interval of values that are all equal needs them (metric/levels.h).
   struct Range {

@@ -33,6 +33,7 @@ struct CellProblem {
   Eigen::VectorXd explained;                           // weights of the logits whose gradient is ranked
   std::vector<std::vector<std::int64_t>> groups = {};  // columns whose mean is taken off the gradient
   std::vector<std::int64_t> top = {};                  // the clean top set, ascending
+  std::vector<double> ordered = {};                    // in its place the clean map, where the order of all features counts
 };
 
 }  // namespace holdfast::attack::exact

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -29,6 +28,9 @@ constexpr double kEndless = std::numeric_limits<double>::infinity();
 constexpr double kDepths[] = {1e-2, 1e-3, 1e-4, 1e-5};
 constexpr double kInside = 1 - 1e-6;
 constexpr std::int64_t kNodesBetweenLooks = 256;  // at the clock
+constexpr double kRoundingOfValues = 1e-12;
+// Of the reach of the larger half of a part: what the smaller one counts as at least.
+constexpr double kSmallestHalf = 1e-6;
 
 struct Node {
   std::shared_ptr<const Front> front;
@@ -36,7 +38,7 @@ struct Node {
   std::vector<const HalfSpace*> cuts;
   Nearest nearest;
   std::vector<Pair> open;
-  std::int64_t kept = 0;  // at least so many of the top features stay
+  std::int64_t level = 0;  // so much surely stays (pair_bounds.h)
   Index branch = -1;
   double side = 0;  // the branch unit's pre-activation at the nearest point
 };
@@ -52,32 +54,32 @@ class Search {
         nearest_point_(problem.x, problem.low, problem.high),
         rounding_(chain, problem),
         geometry_(chain, problem, rounding_),
-        pairs_(problem.top, problem.x.size()),
-        k_(static_cast<std::int64_t>(problem.top.size())),
-        open_by_kept_(problem.top.size() + 1) {}
+        pairs_(problem),
+        open_by_level_(static_cast<std::size_t>(pairs_.highest()) + 1) {}
 
   CellAnswer run() {
     add_root();
-    while (const auto kept = lowest()) {
-      if (share(*kept) >= value_ || is_over()) break;
-      std::vector<Node>& nodes = open_by_kept_[*kept];
+    while (const auto level = lowest()) {
+      if (is_no_worse(pairs_.least_value(*level)) || is_over()) break;
+      std::vector<Node>& nodes = open_by_level_[static_cast<std::size_t>(*level)];
       const Node node = std::move(nodes.back());
       nodes.pop_back();
       split(node);
     }
-    double proven = std::min(value_, unshown_);
-    if (const auto kept = lowest()) proven = std::min(proven, share(*kept));
-    return {.proven = proven, .value = value_, .nodes = nodes_};
+    double proven = unshown_;
+    if (const auto level = lowest()) proven = std::min(proven, pairs_.least_value(*level));
+    return {.proven = is_no_worse(proven) ? value_ : proven, .value = value_, .nodes = nodes_};
   }
 
  private:
-  double share(std::size_t kept) const { return static_cast<double>(kept) / static_cast<double>(k_); }
+  // Whether a bound is no worse than what is known, but for the rounding of the metric itself.
+  bool is_no_worse(double bound) const { return bound >= value_ - kRoundingOfValues; }
 
-  std::optional<std::size_t> lowest() const {
-    for (std::size_t kept = 0; kept < open_by_kept_.size(); ++kept) {
-      if (!open_by_kept_[kept].empty()) return kept;
-    }
-    return std::nullopt;
+  std::optional<std::int64_t> lowest() const {
+    const auto is_used = [](const std::vector<Node>& nodes) { return !nodes.empty(); };
+    const auto first = std::find_if(open_by_level_.begin(), open_by_level_.end(), is_used);
+    if (first == open_by_level_.end()) return std::nullopt;
+    return first - open_by_level_.begin();
   }
 
   bool is_over() {
@@ -122,13 +124,12 @@ class Search {
       next.state.assign(static_cast<std::size_t>(next.front->rows.rows()), 0);
       node = std::move(next);
     }
-    const Range weights = geometry_.weights_of(*node.front, node.state, point);
-    bound_pairs(node, weights);
-    if (share(static_cast<std::size_t>(node.kept)) >= value_) return;
+    bound_pairs(node, point);
+    if (is_no_worse(pairs_.least_value(node.level))) return;
     try_pattern_at(node, point);
-    if (share(static_cast<std::size_t>(node.kept)) >= value_) return;
+    if (is_no_worse(pairs_.least_value(node.level))) return;
     node.side = node.front->rows.row(node.branch).dot(point) + node.front->offset[node.branch];
-    open_by_kept_[static_cast<std::size_t>(node.kept)].push_back(std::move(node));
+    open_by_level_[static_cast<std::size_t>(node.level)].push_back(std::move(node));
   }
 
   // Decides the units that no point of the part switches.
@@ -162,20 +163,27 @@ class Search {
   }
 
   // Keeps the pairs that may change, and says by which unit to branch: the open one with the largest part in them.
-  void bound_pairs(Node& node, const Range& weights) {
+  void bound_pairs(Node& node, const VectorXd& point) {
+    const Range weights = geometry_.weights_of(*node.front, node.state, point);
     pairs_.drop_decided(node.open, node.front->ranked, weights, rounding_.of_gradient());
-    node.kept = pairs_.least_kept(node.open);
-    choose_branch(node);
+    node.level = pairs_.level(node.open);
+    choose_branch(node, point);
   }
 
-  void choose_branch(Node& node) const {
+  // A unit that the part hardly reaches counts for more: its small half is soon done with, and the other one knows the unit.
+  // On tables that takes a half to a quarter of the parts that the largest influence alone or even halves take.
+  void choose_branch(Node& node, const VectorXd& point) const {
+    const Range range = geometry_.ranges(*node.front, point);
     node.branch = -1;
     double most = -1;
-    for (std::size_t h = 0; h < node.state.size(); ++h) {
-      if (node.state[h] == 0 && pairs_.influence()[h] > most) {
-        most = pairs_.influence()[h];
-        node.branch = static_cast<Index>(h);
-      }
+    for (Index h = 0; h < range.low.size(); ++h) {
+      if (node.state[static_cast<std::size_t>(h)] != 0) continue;
+      const double on = std::max(range.high[h], 0.0), off = std::max(-range.low[h], 0.0);
+      const double larger = std::max(on, off), smaller = std::max(std::min(on, off), kSmallestHalf * larger);
+      const double weight = pairs_.influence()[static_cast<std::size_t>(h)] * (larger > 0 ? larger / smaller : 1);
+      if (weight <= most) continue;
+      most = weight;
+      node.branch = h;
     }
   }
 
@@ -185,28 +193,17 @@ class Search {
     for (std::size_t i = 0; i < patterns.size(); ++i) slopes.push_back(geometry_.slopes_of(i, patterns[i]));
     const VectorXd gradient = node.front->ranked.transpose() * problem_.explained;
     const VectorXd slack = rounding_.of_gradient(slopes);
-    // Whether i is surely above j. Sums of nothing are exactly equal: the lower one is first.
-    const auto surely_above = [&](Index i, Index j) {
+    const auto compare = [&](Index i, Index j) {
       const double gap = std::abs(gradient[i]) - std::abs(gradient[j]), reach = slack[i] + slack[j];
-      return gap > reach || (reach == 0 && gap == 0 && i < j);
+      if (gap > reach) return PairBounds::Known::kAbove;
+      return reach == 0 && gap == 0 ? PairBounds::Known::kEqual : PairBounds::Known::kNothing;  // equal are sums of nothing
     };
-    pairs_.drop_sure(node.open, surely_above);
-    double least = share(static_cast<std::size_t>(pairs_.least_kept(node.open)));
-    if (top_is_sure(gradient, surely_above)) least = std::max(least, value_of(gradient));
-    if (least >= value_) return;
+    pairs_.drop_sure(node.open, compare);
+    double least = pairs_.least_value(pairs_.level(node.open));
+    if (pairs_.is_sure(gradient, compare)) least = std::max(least, value_of(gradient));
+    if (is_no_worse(least)) return;
     confirm(patterns);
-    if (least < value_) unshown_ = std::min(unshown_, least);
-  }
-
-  // Whether rounding cannot change which features are on top: then the metric is known too.
-  template <class SurelyAbove>
-  bool top_is_sure(const VectorXd& gradient, const SurelyAbove& surely_above) const {
-    std::vector<Index> order(static_cast<std::size_t>(gradient.size()));
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return std::abs(gradient[a]) > std::abs(gradient[b]); });
-    const auto middle = order.begin() + static_cast<std::ptrdiff_t>(k_);
-    return std::all_of(order.begin(), middle,
-                       [&](Index i) { return std::all_of(middle, order.end(), [&](Index j) { return surely_above(i, j); }); });
+    if (!is_no_worse(least)) unshown_ = std::min(unshown_, least);
   }
 
   double value_of(const VectorXd& gradient) const {
@@ -264,8 +261,7 @@ class Search {
   const Rounding rounding_;
   const PartGeometry geometry_;
   PairBounds pairs_;
-  const std::int64_t k_;
-  std::vector<std::vector<Node>> open_by_kept_;
+  std::vector<std::vector<Node>> open_by_level_;
   std::unordered_set<std::string> tried_;
   std::int64_t nodes_ = 0, next_look_ = kNodesBetweenLooks;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

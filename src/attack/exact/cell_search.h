@@ -1,17 +1,14 @@
-// Branch and bound over the activation cells of a piecewise-linear network: the least value that a metric of the top k can take
-// at a point of the ball whose prediction is unchanged. Free of torch.
+// Branch and bound over the activation cells of a piecewise-linear network: the least value that a metric of the top k, or of the
+// order of all features, can take at a point of the ball whose prediction is unchanged. Free of torch.
 //
 // A cell is a set of inputs with one on/off pattern of the units. Inside it the gradient of a logit, and with two classes the
 // direction of the probability's, is constant: so is the ranking of its features. A node of the search is a part of the ball in
 // which some units are decided. Each of these is a half-space, so the part is a polyhedron in the ball.
 //     reach       the nearest point p of the polyhedron to x; none, or beyond the ball: the part is empty. All points of the part
-//     lie
-//                 within sqrt(radius^2 - ||p - x||^2) of p, which decides further units
+//                 lie within sqrt(radius^2 - ||p - x||^2) of p, which decides further units
 //     class       undecided units bound the margin from above by a linear function of x: one more half-space for each other class
-//     bound       intervals of the undecided units' slopes bound |G_i| - |G_j| for each pair of a top feature i and another one
-//     j,
-//                     min over t = -1, 1 of  s_i (Gmid_i - t Gmid_j) - sum_h half_h |R_hi - t R_hj|
-//                 and the pairs that may change bound how many features have left (metric/swaps.h), as in certified_overlap
+//     bound       intervals of the undecided units' slopes say which pairs of features may change places, and these how low the
+//                 metric can be (pair_bounds.h)
 //     branch      on the unit that leaves most of the open pairs undecided; the node with the lowest bound is next
 // Layers are decided one after the other: once all units of one are, the next one's inputs are linear on the part. Later ones are
 // bounded by intervals.
@@ -41,7 +38,8 @@ struct CellAnswer {
   std::int64_t nodes = 0;  // parts that were looked at
 };
 
-// What the search asks its caller. Values are such that lower is worse, at least (features of the top set that stay) / k.
+// What the search asks its caller. Values are such that lower is worse: of the order Kendall's tau-b, of the top set anything
+// that is at least (features of it that stay) / k.
 struct CellJudge {
   std::function<double(std::span<const double> map)> value;     // of a map of magnitudes
   std::function<double(const Eigen::VectorXd& point)> confirm;  // at a point, on the model itself; NaN where it does not count

@@ -8,6 +8,7 @@
 
 #include "../batch_reading.h"
 #include "holdfast/attack/verify.h"
+#include "holdfast/core/method.h"
 #include "holdfast/core/tile_work.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/logit_cotangent.h"
@@ -20,6 +21,8 @@ namespace {
 constexpr std::int64_t kMostBytes = std::int64_t{256} << 20, kCopies = 4;
 // Evaluations are made many rows at a time, nodes one after the other: a node takes about as long as so many.
 constexpr double kEvaluationsOfNode = 50;
+// Features of which all pairs are bounded in every part.
+constexpr std::int64_t kMostOrdered = 256;
 
 Eigen::VectorXd plain_vector(const at::Tensor& tensor) {
   const at::Tensor plain = tensor.detach().to(at::kCPU, at::kDouble).flatten().contiguous();
@@ -29,13 +32,21 @@ Eigen::VectorXd plain_vector(const at::Tensor& tensor) {
 std::optional<std::string> why_not_metric(const AttackTask& task) {
   const Aim aim = task.metric.aim();
   const bool of_top = aim.at == Aim::At::kTop || aim.at == Aim::At::kNearTop || aim.at == Aim::At::kTopNear;
-  if (!of_top || aim.diversity || task.metric.direction() != Direction::kHigherIsMoreAlike)
-    return fmt::format("there is no bound for {}; use top_k, lens_precision or lens_recall", task.metric.name());
+  const bool bounded = of_top ? !aim.diversity && task.metric.direction() == Direction::kHigherIsMoreAlike : is_of_order(task);
+  if (!bounded)
+    return fmt::format("there is no bound for {}; use top_k, lens_precision, lens_recall or kendall", task.metric.name());
   const Layout& layout = task.samples.layout();
   if (layout.inputs() != layout.features())
     return fmt::format("a feature of the map is the sum of {} elements, whose magnitudes change inside a cell",
                        layout.inputs() / layout.features());
   return std::nullopt;
+}
+
+std::optional<std::string> why_not_pairs(const AttackTask& task) {
+  const std::int64_t features = task.samples.layout().features();
+  if (!is_of_order(task) || features <= kMostOrdered) return std::nullopt;
+  return fmt::format("{} features are {} pairs for every part of the ball; kendall has a bound for up to {} features", features,
+                     features * (features - 1) / 2, kMostOrdered);
 }
 
 std::optional<std::string> why_not_threat(const ThreatModel& threat) {
@@ -107,7 +118,11 @@ CellProblem problem_of(const AttackTask& task, const Chain& chain, const MapView
   if (ranked.project) {
     for (const Group& group : task.samples.schema->groups) problem.groups.push_back(group.columns);
   }
-  problem.top = task.metric.top_set(clean);
+  if (is_of_order(task)) {
+    problem.ordered.assign(clean.values.begin(), clean.values.end());
+  } else {
+    problem.top = task.metric.top_set(clean);
+  }
   return problem;
 }
 
@@ -126,8 +141,9 @@ double confirm(const AttackTask& task, Ledger& ledger, std::int64_t sample, cons
 // `clean` is the folded map at the sample.
 void search_sample(const AttackTask& task, const Chain& chain, const CellLimits& limits, const MapView& clean,
                    std::int64_t sample, Ledger& ledger) {
-  // Nothing can be moved, or nothing is left to break.
-  if (ledger.done(sample)) return ledger.note_proof(sample, ledger.best_value(sample), 0);
+  // Nothing can be moved, nothing is left to break, or the map has no order.
+  if (ledger.done(sample) || std::isnan(ledger.best_value(sample)))
+    return ledger.note_proof(sample, ledger.best_value(sample), 0);
   const auto metric = task.metric.prepare(clean);
   const CellJudge judge{.value =
                             [&](std::span<const double> values) {
@@ -142,10 +158,15 @@ void search_sample(const AttackTask& task, const Chain& chain, const CellLimits&
 
 }  // namespace
 
+bool is_of_order(const AttackTask& task) {
+  return parse_method_call(task.metric.name()).name == "kendall";
+}
+
 std::optional<std::string> why_not(const AttackTask& task) {
   const auto ranked = task.explainer.ranked_gradient(*task.samples.schema);
   if (!ranked) return fmt::format("{} does not rank the features by a gradient; it is for saliency", task.explainer.name());
   if (const auto why = why_not_metric(task)) return why;
+  if (const auto why = why_not_pairs(task)) return why;
   if (const auto why = why_not_threat(task.threat)) return why;
   return why_not_network(task, *ranked);
 }

@@ -26,6 +26,7 @@ std::unique_ptr<Component> make_gaps();
 std::unique_ptr<Component> make_contrast();
 std::unique_ptr<Component> make_threshold();
 std::unique_ptr<Component> make_order();
+std::unique_ptr<Component> make_first_cells();
 std::unique_ptr<Component> make_cells();
 std::unique_ptr<Component> make_crossing();
 std::unique_ptr<Component> make_levels();
