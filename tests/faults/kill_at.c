@@ -39,8 +39,10 @@ __attribute__((constructor)) static void start(void) {
   begin_killing_at(getenv("HOLDFAST_KILL_AT"));
 }
 
-__attribute__((destructor)) void say_calls(void) {
+// How the program ends: without destructors, so that one of ours would not run.
+void _Exit(int code) {
   if (kill_at == 0) fprintf(stderr, "file calls: %ld\n", (long)calls);
+  _exit(code);
 }
 
 #define OWN(name) (__typeof__(&name))dlsym(RTLD_NEXT, #name)
