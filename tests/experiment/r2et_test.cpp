@@ -509,7 +509,7 @@ TEST(R2etRegime, TheNearestKeepsTheAucAndWorks) {
   for (const RegimeFit& fit : fits) order.push_back(fit.regime.steps);
   // The best AUC is that of the networks that do not work: .895 is more than .01 below it, .905 is not.
   EXPECT_EQ(order, (std::vector<std::int64_t>{1, 2, 3}));
-  EXPECT_NEAR(fits[0].largest(), 0.1, 1e-12);
+  EXPECT_NEAR(fits[0].distance(), (0.024 + 0.1) / 2, 1e-12);
   EXPECT_NEAR(fits[1].lost, 0.03, 1e-12);
   EXPECT_FALSE(fits[1].keeps_auc() || fits[2].keeps_auc());
   EXPECT_EQ(fits[0].regime.words(), "adam, batch 32, width 8, 1 steps");

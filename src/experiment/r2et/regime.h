@@ -36,7 +36,7 @@ struct RegimeFit {
   std::vector<VanillaOnTable> tables;
   double lost = 0;  // AUC below the best of all regimes on the same table, on the table where that is most
 
-  double largest() const;  // |difference|, on the table where that is most
+  double distance() const;  // |difference|, mean over the tables
   bool works() const;
   bool keeps_auc() const { return lost <= kAucLoss; }
 };
