@@ -11,6 +11,7 @@
 
 #include <fmt/ranges.h>
 
+#include "commit.h"
 #include "holdfast/core/clock.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
@@ -65,9 +66,12 @@ bool computed(const Job<Json>& job, const std::string& path, const std::string& 
     if (!file_exists(path)) {
       const auto start = std::chrono::steady_clock::now();
       const Json value = job.compute();
-      write_json(
-          path,
-          {{"key", job.key}, {"value", value}, {"digest", digest_of(value)}, {"on", machine}, {"seconds", seconds_since(start)}});
+      write_json(path, {{"key", job.key},
+                        {"value", value},
+                        {"digest", digest_of(value)},
+                        {"on", machine},
+                        {"commit", kCommit},
+                        {"seconds", seconds_since(start)}});
     }
     std::error_code ignored;
     std::filesystem::remove(working, ignored);
@@ -197,7 +201,7 @@ std::vector<Json> ExperimentContext::compute_kept(const std::string& label, cons
       continue;
     }
     Json kept = read_kept(path(job), job.key);
-    Work& work = work_[kept.value("on", kUnknownMachine)];
+    Work& work = work_of(kept);
     if (work.cells.insert(path(job)).second) work.seconds += kept.value("seconds", 0.0);
     results.push_back(std::move(kept.at("value")));
   }
@@ -241,6 +245,12 @@ void ExperimentContext::begin_look() {
   panels_ = 0;
 }
 
+ExperimentContext::Work& ExperimentContext::work_of(const Json& made) {
+  Work& work = work_[made.value("on", kUnknownMachine)];
+  if (const std::string commit = made.value("commit", ""); !commit.empty()) work.commits.insert(commit);
+  return work;
+}
+
 Json ExperimentContext::facts() const {
   Json used = Json::array();
   for (const auto& [key, data] : datasets_) {
@@ -250,8 +260,11 @@ Json ExperimentContext::facts() const {
   }
   Json work = Json::array();
   for (const auto& [machine, done] : work_) {
-    work.push_back(
-        {{"on", machine}, {"networks", done.networks.size()}, {"cells", done.cells.size()}, {"seconds", done.seconds}});
+    work.push_back({{"on", machine},
+                    {"commits", done.commits},
+                    {"networks", done.networks.size()},
+                    {"cells", done.cells.size()},
+                    {"seconds", done.seconds}});
   }
   return {{"datasets", used},
           {"work", work},

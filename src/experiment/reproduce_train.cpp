@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 
+#include "commit.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/folder_lock.h"
@@ -85,6 +86,7 @@ void keep(const TrainOptions& options, const TrainResult& result) {
   save_network(options.folder + "/model.safetensors", result.network, result.architecture);
   Json kept{{"key", options.recipe},
             {"on", machine_in_words(options.device.str())},
+            {"commit", kCommit},
             {"seconds", seconds},
             {"kept_epoch", result.kept_epoch},
             {"validation", quality_json(result.validation)},
@@ -173,7 +175,7 @@ std::vector<TrainedModel> ExperimentContext::train(const ExperimentData& data, s
     }
     const Json made = read_json(options[i].folder + "/result.json");
     read_kept(options[i], made, data.data.schema.layout, trained[i]);
-    Work& work = work_[made.value("on", kUnknownMachine)];
+    Work& work = work_of(made);
     if (work.networks.insert(trained[i].file).second) work.seconds += made.value("seconds", 0.0);
   }
   return trained;

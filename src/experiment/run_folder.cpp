@@ -15,6 +15,7 @@
 #include <fmt/chrono.h>
 #include <torch/version.h>
 
+#include "commit.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/files.h"
 #include "holdfast/core/interrupt.h"
@@ -396,7 +397,7 @@ Json machine_facts(int threads, const std::string& device, int ranks) {
   const Sandbox sandbox = current_sandbox();
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   return {{"holdfast", kVersion},
-          {"versions", {{"torch", TORCH_VERSION}, {"compiler", kCompiler}}},
+          {"versions", {{"torch", TORCH_VERSION}, {"compiler", kCompiler}, {"commit", kCommit}}},
           {"hardware",
            {{"cpu", processor_name()},
             {"cores", cores},

@@ -71,6 +71,9 @@ def test_an_interrupted_experiment_goes_on_to_the_same_bytes(holdfast, tmp_path)
     text = holdfast(*run, "--out", "broken").stdout
     manifest = json.loads((tmp_path / "broken" / "manifest.json").read_text())
     assert manifest["cells"]["kept"] >= 25 and manifest["cells"]["computed"] > 0
+    commit = manifest["versions"]["commit"]
+    assert re.fullmatch(r"[0-9a-f]{12}\+?" if (ROOT / ".git").exists() else "", commit)
+    assert [work["commits"] for work in manifest["work"]] == [[commit] if commit else []]
     holdfast(*run[:-1], "1", "--out", "whole")
     assert (tmp_path / "broken" / "results.json").read_bytes() == (tmp_path / "whole" / "results.json").read_bytes()
 

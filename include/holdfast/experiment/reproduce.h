@@ -235,7 +235,8 @@ class ExperimentContext {
   // The datasets that were asked for and whose files are not there, as `data fetch` calls them.
   const std::vector<std::string>& missing_datasets() const { return missing_; }
   // For the manifest: datasets used; networks trained and kept from before, cells computed and kept; and, whenever and wherever
-  // they were made, the work behind them: "work": [{"on": "AMD EPYC, torch 2.13.0, cpu", "networks", "cells", "seconds"}].
+  // they were made, the work behind them:
+  // "work": [{"on": "AMD EPYC, torch 2.13.0, cpu", "commits": ["1a2b3c4d5e6f"], "networks", "cells", "seconds"}].
   Json facts() const;
 
  private:
@@ -266,8 +267,10 @@ class ExperimentContext {
 
   struct Work {
     std::set<std::string> networks, cells;  // their files
+    std::set<std::string> commits;          // of the programs that made them
     double seconds = 0;                     // of one thread
   };
+  Work& work_of(const Json& made);  // what a kept network or cell says of its making
   std::map<std::string, Work> work_;  // by machine
 };
 
