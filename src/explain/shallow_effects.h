@@ -8,8 +8,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "holdfast/explain/explainer.h"
+#include "holdfast/explain/valid_moves.h"
 #include "holdfast/model/changed_rows.h"
-#include "valid_moves.h"
 
 namespace holdfast::explain::valid_effect {
 

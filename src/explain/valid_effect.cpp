@@ -25,8 +25,8 @@
 #include "holdfast/core/torch.h"
 #include "holdfast/explain/batch_rows.h"
 #include "holdfast/explain/explainer.h"
+#include "holdfast/explain/valid_moves.h"
 #include "shallow_effects.h"
-#include "valid_moves.h"
 
 namespace holdfast::explain::valid_effect {
 

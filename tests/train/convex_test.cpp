@@ -1,57 +1,13 @@
 // Rows that every contest has: logistic regression, with gates, and with what is zero on valid rows.
 #include <gtest/gtest.h>
 
+#include "gated_table.h"
 #include "holdfast/attack/attack.h"
 #include "holdfast/model/model.h"
 #include "support/errors.h"
-#include "toy.h"
 
 namespace holdfast::train {
 namespace {
-
-// Three numbers, the last of five values, and two categories; the second category turns the effect of the first number round.
-Dataset gated_table(std::int64_t samples = 600) {
-  Dataset dataset;
-  dataset.name = "gated_table";
-  dataset.schema = Schema::of(Layout::vector(8));
-  dataset.schema.features = {{.name = "a", .low = -3, .high = 3, .deviation = 1.0},
-                             {.name = "b", .low = -3, .high = 3, .deviation = 1.0},
-                             {.name = "c", .low = 0, .high = 1, .step = 0.25, .deviation = 0.35}};
-  for (int i = 3; i < 8; ++i) dataset.schema.features.push_back({.name = fmt::format("level {}", i), .step = 1});
-  dataset.schema.groups = {{.name = "x", .columns = {3, 4, 5}, .levels = {}}, {.name = "y", .columns = {6, 7}, .levels = {}}};
-  dataset.schema.classes = {"no", "yes"};
-  dataset.schema.describe_table();
-  dataset.inputs = at::zeros({samples, 8});
-  dataset.labels = at::zeros({samples}, at::kLong);
-  for (std::int64_t i = 0; i < samples; ++i) {
-    RandomStream random(9, "gated table", static_cast<std::uint64_t>(i));
-    const double a = std::clamp(random.normal(), -3.0, 3.0), b = std::clamp(random.normal(), -3.0, 3.0);
-    const auto c = static_cast<double>(random.below(5)) / 4;
-    const auto x = static_cast<std::int64_t>(random.below(3)), y = static_cast<std::int64_t>(random.below(2));
-    const double margin = (y == 0 ? 2 : -2) * a + b - c + (x == 1 ? 0.5 : 0);
-    dataset.inputs[i][0] = a;
-    dataset.inputs[i][1] = b;
-    dataset.inputs[i][2] = c;
-    dataset.inputs[i][3 + x] = 1;
-    dataset.inputs[i][6 + y] = 1;
-    dataset.labels[i] = random.uniform() < 1 / (1 + std::exp(-margin)) ? 1 : 0;
-    (i % 5 == 3 ? dataset.validation : (i % 5 == 4 ? dataset.test : dataset.train)).push_back(i);
-  }
-  return dataset;
-}
-
-TrainResult fitted(const Dataset& dataset, const std::string& recipe, const std::string& architecture = "mlp(hidden=32)") {
-  TrainOptions options = quick(1);
-  options.architecture = architecture;
-  options.recipe = recipe;
-  return train_network(dataset, options);
-}
-
-at::Tensor margins(const Network& network, const at::Tensor& rows) {
-  const at::NoGradGuard no_graph;
-  const at::Tensor logits = network.logits(rows).to(at::kDouble);
-  return logits.select(1, 1) - logits.select(1, 0);
-}
 
 TEST(Convex, LogisticRegressionIsAtItsOptimum) {
   const Dataset dataset = gated_table();
@@ -141,58 +97,6 @@ TEST(Convex, UnderValidEffectAGaugeScoresExactlyAsLinearDoes) {
   const std::vector<double> plain = values("linear", 1);
   EXPECT_EQ(values("gauged_linear", 1), plain);
   EXPECT_EQ(values("gauged_linear(gauge=steps)", 0), std::vector<double>(40, 1.0)) << "as any linear model without switches";
-}
-
-// The share of the two top features of valid_effect that other values of the numbers within .1 leave, and how much of them two
-// rows share.
-struct TopFeatures {
-  double kept = 0, between = 0;
-};
-
-TopFeatures top_features(const Dataset& dataset, const Network& network) {
-  const auto model = make_model(network);
-  const auto explainer = explainers().make("valid_effect");
-  const auto tops = [&](const at::Tensor& rows) {
-    const Samples samples{.inputs = rows,
-                          .targets = predicted_class(model->logits(rows)),
-                          .ids = at::arange(rows.size(0), at::kLong),
-                          .schema = share_schema(dataset.schema)};
-    const at::Tensor maps = explainer->attribute({.model = *model, .samples = samples}).maps;
-    return at::zeros_like(maps).scatter(1, std::get<1>(maps.topk(2, 1)), 1.0);
-  };
-  const at::NoGradGuard no_graph;
-  const at::Tensor rows = dataset.inputs_of(dataset.test), own = tops(rows);
-  TopFeatures found{.kept = 1, .between = (at::mm(own, own.t()).mean() / 2).item<double>()};
-  at::Tensor least = at::ones({rows.size(0)}, own.options());
-  for (int direction = 0; direction < 16; ++direction) {
-    at::Tensor moved = rows.clone();
-    moved.select(1, 0) += 0.0999 * std::cos(direction * 0.3927);
-    moved.select(1, 1) += 0.0999 * std::sin(direction * 0.3927);
-    least = at::minimum(least, (own * tops(moved)).sum(1) / 2);
-  }
-  found.kept = least.mean().item<double>();
-  return found;
-}
-
-TEST(OwnTop, TopFeaturesHoldAndDifferBetweenRows) {
-  const Dataset dataset = gated_table();
-  const TrainResult gated = fitted(dataset, "gated_linear(gates=3)"), own = fitted(dataset, "own_top(gates=3,steps=300)");
-  const TopFeatures before = top_features(dataset, gated.network), after = top_features(dataset, own.network);
-  EXPECT_GT(after.kept, 0.9);
-  EXPECT_LT(after.between, before.between + 0.02);
-  EXPECT_GT(own.test->auc.mean, gated.test->auc.mean - 0.03);
-  // The hinge is what makes them hold, and the term `between` what makes them differ.
-  const TopFeatures alike = top_features(dataset, fitted(dataset, "own_top(gates=3,steps=300,between=0,own=0)").network);
-  EXPECT_LT(after.between, alike.between);
-  const TopFeatures loose = top_features(dataset, fitted(dataset, "own_top(gates=3,steps=300,margin=0)").network);
-  EXPECT_LT(loose.kept, after.kept);
-}
-
-TEST(OwnTop, RefusesTablesWithoutCategories) {
-  EXPECT_ERROR(fitted(two_clouds(), "own_top(gates=1)"), kUsage, "no one-hot groups, which its gates are made of");
-  Dataset dataset = gated_table(50);
-  dataset.schema.features[1].deviation.reset();
-  EXPECT_ERROR(fitted(dataset, "own_top(gates=1)"), kUsage, "no deviation of 'b'");
 }
 
 TEST(Convex, RefusesWhatItCannotWrite) {

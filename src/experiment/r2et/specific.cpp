@@ -99,7 +99,6 @@ bool is_convex(const Method& method, const Setting& setting) {
 // Gates and gauges need something to be built from.
 bool can_be_built(const Method& method, const Schema& schema) {
   const std::string name = parse_method_call(method.recipe).name;
-  if (name == "own_top") return !schema.groups.empty();
   if (name != "gated_linear" && name != "gauged_linear") return true;
   if (method.recipe.find("steps") == std::string::npos) return !schema.groups.empty();
   constexpr double kRoom = 31;  // of n-32-2

@@ -16,13 +16,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
-#include "gated_margin.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/core/torch.h"
 #include "holdfast/train/objective.h"
+#include "margin_writer.h"
 
 namespace holdfast::train::convex {
 
@@ -50,8 +49,7 @@ class Convex final : public MarginObjective {
 
   void check(const Network& network, const Schema& schema) const override {
     check_margin_fits(name(), network, schema, gates_);
-    const op::Linear* hidden = MarginLayers(network).hidden;
-    const std::int64_t room = hidden == nullptr ? 0 : hidden->weight.size(0);
+    const std::int64_t room = MarginLayers(network).units();
     if (gauge_ != "none" && room < 3) usage_error("{}: a gauge needs 3 hidden units, and the network has {}", name(), room);
     if (gauge_ == "levels" && schema.groups.empty()) usage_error("{}: the table has no one-hot groups", name());
   }
@@ -60,20 +58,19 @@ class Convex final : public MarginObjective {
     const at::NoGradGuard no_graph;
     const at::Tensor sizes = dataset.inputs.to(at::kDouble).abs().amax(0);
     const auto reach = [&](const at::Tensor& weight) { return (weight.abs() * sizes).sum().item<double>(); };
-    const GatedMargin margin = fit_gated_margin(dataset, gates_, ridge_).margin;
+    const TableMargin margin = fit_table_margin(dataset, gates_, /*bends=*/0, ridge_).margin;
     MarginWriter writer(MarginLayers{network});
     at::Tensor weight = margin.weight.clone();
-    double bias = margin.bias;
+    double bias = margin.bias.item<double>();
     const double slope = kTurn * weight.abs().max().item<double>();
-    const std::optional<Wave> wave =
-        gauge_ == "steps" ? std::optional(wave_of(dataset.schema, writer.room(), slope)) : std::nullopt;
-    if (wave) {  // its first piece belongs to the linear part
-      weight[wave->column] += slope;
-      bias -= slope * wave->low;
+    const Wave wave = gauge_ == "steps" ? wave_of(dataset.schema, writer.room(), slope) : Wave{};
+    if (wave.kinks > 0) {  // its first piece belongs to the linear part
+      weight[wave.column] += slope;
+      bias -= slope * wave.low;
     }
     writer.add_linear(weight, bias, reach(weight));
     writer.add_gates(margin, sizes);
-    if (wave) wave->write(writer, weight);
+    wave.write(writer);
     if (gauge_ == "levels")
       add_level_gauge(writer, dataset.schema, dataset.inputs_of(dataset.train).to(at::kDouble), slope, seed);
   }
@@ -84,12 +81,9 @@ class Convex final : public MarginObjective {
     std::int64_t column = 0, kinks = 0;
     double low = 0, step = 0, slope = 0;
 
-    void write(MarginWriter& writer, const at::Tensor& like) const {
-      for (std::int64_t i = 0; i < kinks; ++i) {
-        at::Tensor weight = at::zeros_like(like);
-        weight[column] = 1;
-        writer.add_unit(weight, -(low + (static_cast<double>(i) + 0.5) * step), i % 2 == 0 ? -2 * slope : 2 * slope);
-      }
+    void write(MarginWriter& writer) const {
+      for (std::int64_t i = 0; i < kinks; ++i)
+        writer.add_bend(column, low + (static_cast<double>(i) + 0.5) * step, i % 2 == 0 ? -2 * slope : 2 * slope);
     }
   };
   // In the number with the most steps of those for whose kinks there is room.

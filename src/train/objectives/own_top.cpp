@@ -1,116 +1,56 @@
-// own_top: logistic regression with interactions of dummies and features, trained so that the top features of a row hold when its
-// numbers are nudged, and are the row's own.
-//     margin(x) = w.x + b + sum over gates g of x_g (u_g.x)          g: a column of a one-hot group
-// With the categories as they are this is linear in the numbers. So the map of valid_effect is known in closed form, and so is
-// how far a move of the numbers by r can change it:
-//     number j     e_j = deviation_j |slope_j|, where slope_j depends on the categories alone: it does not change
-//     category c   e_c = mean over its other levels of |margin(x with the level) - margin(x)|: by r L_c at most, L_c the mean
-//     size of
-//                  the difference of the two slopes
+// own_top: logistic regression with gates and bends, trained so that the top features of a row hold when its numbers are nudged,
+// and are the row's own.
+//     margin(x) = w.x + b + sum over gates g of x_g (u_g.x) + sum over bends (j, c) of v_jc relu(x_j - c) / s_j
+// A gate g is a column of a one-hot group, a bend a value c of the number j from which its slope is another one (table_margin.h).
+// So the map e of valid_effect is known in closed form, and so is how far it can change in the ball of numbers with the radius r:
+//     number j     e_j = deviation_j |slope_j|, and slope_j depends on the categories and on x_j alone, piece by piece: least_j and
+//                  most_j are found among the pieces that x_j +- r meets
+//     category c   e_c = mean over its other levels of |margin(x with the level) - margin(x)|, where bends cancel: least_c and
+//                  most_c are e_c -+ r L_c, L_c the mean size of the difference of the levels' slopes
+// (margin_effects.h has both.)
 //
 // loss = cross-entropy + ridge
-//      + margin * sum over pairs (i in the top k, j not) of max(0, slack - (e_i - e_j - r (L_i + L_j)) / scale)
+//      + margin * sum over pairs (i in the top k, j not) of max(0, slack - (least_i - most_j) / scale)
 //      + between * |mean over the rows of their soft top k|^2 / k            what two rows' top sets share
 //      - own * (E_own - E_other) / E_own
 // E: how far the prediction moves when the top features of the row itself, or of another row with the same prediction, are taken
 // from training rows. Without the last term sets can differ between rows for no reason that the model has.
 //
 // Where no hinge is active the top set provably holds in the ball. It says nothing about rows with another level of a category.
+// As a network with one hidden ReLU layer: one unit for w.x + b, two for a gate, one for a bend.
 // Ours; no paper.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "gated_margin.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/interrupt.h"
 #include "holdfast/core/rng.h"
 #include "holdfast/explain/explainer.h"
 #include "holdfast/train/optimizer.h"
+#include "margin_effects.h"
+#include "margin_writer.h"
 
 namespace holdfast::train::own_top {
 
 const MethodInfo kInfo{
     .name = "own_top",
-    .summary = "a gated linear model whose rows have top features of their own that hold when numbers are nudged",
+    .summary = "a linear model with gates and bends whose rows have top features of their own that hold when numbers are nudged",
     .options = {{"margin", 0.3, at_least(0), "weight of the hinge that keeps the top features ahead within the radius"},
                 {"between", 0.1, at_least(0), "weight of what the top features of two rows share"},
                 {"own", 0.1, at_least(0), "weight of what a row's own top features do to its prediction, beyond another row's"},
                 {"radius", 0.12, at_least(0), "l2 move of the numbers within which the top features shall hold"},
-                {"gates", 15, at_least(1), "dummies whose interactions with all features join"},
+                {"gates", 8, at_least(0), "most dummies whose interactions with all features join; two hidden units each"},
+                {"bends", 31, at_least(0), "most values of numbers where a slope changes; one hidden unit each, as many as gates leave"},
                 {"ridge", 0.0, at_least(0), "weight of the squared weights; 0: the best on the validation samples"},
-                {"steps", 1000, at_least(1), "steps of Adam from the convex optimum"}},
-    .needs = {"two classes; one-hot groups and deviations of numbers in the schema; one hidden layer with relu"},
+                {"steps", 3000, at_least(1), "steps of Adam from the convex optimum"}},
+    .needs = {"two classes; deviations of numbers in the schema; one hidden layer with relu"},
     .notes = "Fitted at once: epochs, batches, optimiser and rate are not used."};
 
 constexpr double kSlack = 0.05, kSoftness = 0.1;  // of the size of the top effects
 constexpr double kRate = 0.02;
 constexpr std::int64_t kRows = 1024, kMapRows = 256;  // of a step
 constexpr int kDraws = 2;                             // of rows that are put in, a step
-
-// What training moves.
-struct Parameters {
-  at::Tensor weight, bias, gated, gates;  // gates: columns
-
-  at::Tensor slopes(const at::Tensor& rows) const { return weight + at::mm(rows.index_select(1, gates), gated); }
-  at::Tensor margin(const at::Tensor& rows) const {
-    return at::mv(rows, weight) + bias + (at::mm(rows, gated.t()) * rows.index_select(1, gates)).sum(1);
-  }
-};
-
-// The map of valid_effect, [B, features], and how much it can change for each unit of a move of the numbers.
-struct Effects {
-  at::Tensor size, slope;
-};
-
-struct Table {
-  std::vector<std::int64_t> numbers;  // columns
-  at::Tensor deviations;              // of the numbers, in rows' order
-  std::vector<std::vector<std::int64_t>> categories;
-  at::Tensor columns;  // [features, columns]: 1 where the column belongs to the feature
-  std::int64_t top = 0;
-
-  explicit Table(const Schema& schema) {
-    std::vector<double> sizes;
-    for (const TableFeature& feature : schema.table_features()) {
-      if (feature.is_category) {
-        categories.push_back(feature.columns);
-        continue;
-      }
-      const double deviation = schema.features[static_cast<std::size_t>(feature.columns[0])].deviation.value_or(0);
-      if (deviation == 0) continue;  // it never changes
-      numbers.push_back(feature.columns[0]);
-      sizes.push_back(deviation);
-    }
-    deviations = at::tensor(sizes, at::kDouble);
-    columns = at::zeros({std::ssize(numbers) + std::ssize(categories), schema.layout.inputs()}, at::kDouble);
-    for (std::size_t i = 0; i < numbers.size(); ++i) columns[static_cast<std::int64_t>(i)][numbers[i]] = 1;
-    for (std::size_t i = 0; i < categories.size(); ++i) {
-      for (const std::int64_t column : categories[i]) columns[static_cast<std::int64_t>(numbers.size() + i)][column] = 1;
-    }
-    top = explainers().make("valid_effect")->usual_top(schema).value();
-  }
-
-  Effects effects(const Parameters& model, const at::Tensor& rows) const {
-    const at::Tensor places = at::tensor(numbers, at::kLong), own = model.margin(rows);
-    const at::Tensor slopes = model.slopes(rows).index_select(1, places);
-    std::vector<at::Tensor> size{slopes.abs() * deviations}, slope{at::zeros_like(slopes)};
-    for (const std::vector<std::int64_t>& category : categories) {
-      at::Tensor changed = at::zeros({rows.size(0)}, at::kDouble), turned = changed;
-      for (const std::int64_t level : category) {
-        at::Tensor moved = rows.clone();
-        moved.index_fill_(1, at::tensor(category, at::kLong), 0);
-        moved.select(1, level).fill_(1);
-        changed = changed + (model.margin(moved) - own).abs();  // 0 for the level that is on
-        const at::Tensor turn = model.slopes(moved).index_select(1, places) - slopes;
-        turned = turned + (turn.square().sum(1) + 1e-20).sqrt();
-      }
-      const double others = static_cast<double>(category.size()) - 1;
-      size.push_back((changed / others).unsqueeze(1));
-      slope.push_back((turned / others).unsqueeze(1));
-    }
-    return {at::cat(size, 1), at::cat(slope, 1)};
-  }
-};
 
 // For each row another one with the same prediction; itself where there is none.
 std::vector<std::int64_t> others_of(const at::Tensor& margins, RandomStream& stream) {
@@ -135,6 +75,14 @@ at::Tensor drawn_rows(std::int64_t count, std::int64_t of, RandomStream& stream)
   return at::tensor(rows, at::kLong);
 }
 
+// What training moves.
+std::vector<Parameter> weights_of(const TableMargin& margin) {
+  std::vector<Parameter> weights{{"weight", margin.weight}, {"bias", margin.bias}};
+  if (!margin.gates.empty()) weights.push_back({"gated", margin.gated});
+  if (margin.bends.count() > 0) weights.push_back({"bent", margin.bent});
+  return weights;
+}
+
 class OwnTop final : public MarginObjective {
  public:
   explicit OwnTop(const Options& options)
@@ -145,78 +93,103 @@ class OwnTop final : public MarginObjective {
         radius_(options.real("radius")),
         ridge_(options.real("ridge")),
         gates_(options.integer("gates")),
+        bends_(options.integer("bends")),
         steps_(options.integer("steps")) {}
 
   void check(const Network& network, const Schema& schema) const override {
-    check_margin_fits(name(), network, schema, gates_);
-    if (schema.groups.empty()) usage_error("{}: the table has no one-hot groups, which its gates are made of", name());
+    check_margin_fits(name(), network, schema, gates_for(schema));
     if (schema.features.empty()) usage_error("{}: the schema has no features; list them with low, high and deviation", name());
+    bool has_numbers = false;
     for (const TableFeature& feature : schema.table_features()) {
-      if (feature.is_category || schema.features[static_cast<std::size_t>(feature.columns[0])].deviation) continue;
-      usage_error("{}: the schema gives no deviation of '{}', its standard deviation over the training rows", name(),
-                  feature.name);
+      if (feature.is_category) continue;
+      const std::optional<double> deviation = schema.features[static_cast<std::size_t>(feature.columns[0])].deviation;
+      if (!deviation) {
+        usage_error(
+            "{}: the schema gives no deviation of '{}'; add \"deviation\": its standard deviation over the training rows, in the "
+            "units of the inputs",
+            name(), feature.name);
+      }
+      has_numbers = has_numbers || *deviation > 0;
     }
+    if (schema.groups.empty() && !has_numbers)
+      usage_error("{}: the table has no categories and no number that varies, which gates and bends are made of", name());
+    if (MarginLayers(network).units() < 2 || (gates_for(schema) == 0 && bends_ == 0))
+      usage_error("{}: there is no gate and no bend; give bends, and a hidden layer of at least 2 units", name());
   }
 
   void fit(const Network& network, const Dataset& dataset, std::uint64_t seed) const override {
-    const FittedMargin start = fit_gated_margin(dataset, gates_, ridge_);
-    Parameters model{.weight = start.margin.weight.clone(),
-                     .bias = at::scalar_tensor(start.margin.bias, at::kDouble),
-                     .gated = start.margin.gated.clone(),
-                     .gates = at::tensor(start.margin.gates, at::kLong)};
+    const MarginLayers layers(network);
+    const std::int64_t gates = gates_for(dataset.schema);
+    const FittedMargin start = fit_table_margin(dataset, gates, std::min(bends_, layers.units() - 1 - 2 * gates), ridge_);
+    TableMargin model = start.margin;
+    for (at::Tensor* one : {&model.weight, &model.bias, &model.gated, &model.bent}) *one = one->clone();
     train(model, dataset, start.ridge, seed);
     const at::NoGradGuard no_graph;
     const at::Tensor sizes = dataset.inputs.to(at::kDouble).abs().amax(0);
-    MarginWriter writer(MarginLayers{network});
+    MarginWriter writer(layers);
     writer.add_linear(model.weight, model.bias.item<double>(), (model.weight.abs() * sizes).sum().item<double>());
-    writer.add_gates({.weight = model.weight, .gates = start.margin.gates, .gated = model.gated}, sizes);
+    writer.add_gates(model, sizes);
+    writer.add_bends(model);
   }
 
  private:
-  void train(Parameters& model, const Dataset& dataset, double ridge, std::uint64_t seed) const {
+  // No more than the table has dummies.
+  std::int64_t gates_for(const Schema& schema) const {
+    std::int64_t dummies = 0;
+    for (const Group& group : schema.groups) dummies += std::ssize(group.columns);
+    return std::min(gates_, dummies);
+  }
+
+  void train(TableMargin& model, const Dataset& dataset, double ridge, std::uint64_t seed) const {
     const at::AutoGradMode with_graph(true);
-    const Table table(dataset.schema);
+    const MarginEffects effects(dataset.schema, model);
+    const std::int64_t k = explainers().make("valid_effect")->usual_top(dataset.schema).value();
     const at::Tensor rows = dataset.inputs_of(dataset.train).to(at::kDouble);
     const at::Tensor sign = 2 * dataset.labels_of(dataset.train).to(at::kDouble) - 1;
     const std::unique_ptr<Optimizer> adam = optimizers().make("adam");
-    for (at::Tensor* one : {&model.weight, &model.bias, &model.gated}) one->requires_grad_(true);
-    adam->start({{"weight", model.weight}, {"bias", model.bias}, {"gated", model.gated}}, 0);
+    const std::vector<Parameter> weights = weights_of(model);
+    for (const Parameter& one : weights) one.tensor.requires_grad_(true);
+    adam->start(weights, 0);
     RandomStream stream(seed, "own_top");
     for (std::int64_t step = 0; step < steps_; ++step) {
       throw_if_interrupted();
       const at::Tensor drawn = drawn_rows(std::min(kRows, rows.size(0)), rows.size(0), stream),
                        batch = rows.index_select(0, drawn);
-      const at::Tensor losses = at::softplus(-sign.index_select(0, drawn) * model.margin(batch));
-      at::Tensor loss = losses.mean() + ridge / 2 * (model.weight.square().sum() + model.gated.square().sum());
-      loss = loss + map_terms(model, table, batch.slice(0, 0, kMapRows), rows, stream);
+      at::Tensor loss = at::softplus(-sign.index_select(0, drawn) * model.of(batch)).mean();
+      for (const Parameter& one : weights) {
+        if (one.name != "bias") loss = loss + ridge / 2 * one.tensor.square().sum();
+      }
+      loss = loss + map_terms(model, effects, k, batch.slice(0, 0, kMapRows), rows, stream);
       const double done = static_cast<double>(step) / static_cast<double>(steps_);
       adam->minimise(loss, kRate * (1 + std::cos(std::numbers::pi * done)) / 2);
     }
-    for (at::Tensor* one : {&model.weight, &model.bias, &model.gated}) one->requires_grad_(false);
+    for (const Parameter& one : weights) one.tensor.requires_grad_(false);
   }
 
-  at::Tensor map_terms(const Parameters& model, const Table& table, const at::Tensor& rows, const at::Tensor& training_rows,
-                       RandomStream& stream) const {
-    const Effects effects = table.effects(model, rows);
-    const std::int64_t k = table.top;
-    const at::Tensor order = effects.size.argsort(/*dim=*/1, /*descending=*/true);
-    const at::Tensor size = effects.size.gather(1, order), slope = radius_ * effects.slope.gather(1, order);
-    const at::Tensor scale = size.slice(1, 0, k + 1).mean().detach();
-    const at::Tensor least = (size - slope).slice(1, 0, k), most = (size + slope).slice(1, k);
+  at::Tensor map_terms(const TableMargin& model, const MarginEffects& effects, std::int64_t k, const at::Tensor& rows,
+                       const at::Tensor& training_rows, RandomStream& stream) const {
+    const MarginEffects::Found found = effects.of(model, rows, radius_);
+    const at::Tensor order = found.map.detach().argsort(/*dim=*/1, /*descending=*/true);
+    const at::Tensor top = order.slice(1, 0, k), rest = order.slice(1, k);
+    const at::Tensor size = found.map.gather(1, order), scale = size.slice(1, 0, k + 1).mean().detach();
+    const at::Tensor least = found.least.gather(1, top), most = found.most.gather(1, rest);
     const at::Tensor hinge = at::relu(kSlack - (least.unsqueeze(2) - most.unsqueeze(1)) / scale);
     const at::Tensor middle = (size.select(1, k - 1) + size.select(1, k)) / 2;
-    const at::Tensor soft = at::sigmoid((effects.size - middle.unsqueeze(1)) / (kSoftness * scale));
-    const at::Tensor sets = at::zeros_like(effects.size).scatter(1, order.slice(1, 0, k), 1.0);
-    return margin_ * static_cast<double>(k) * hinge.mean() + between_ * soft.mean(0).square().sum() / static_cast<double>(k) -
-           own_ * own_advantage(model, rows, at::mm(sets, table.columns) > 0, training_rows, stream);
+    const at::Tensor soft = at::sigmoid((found.map - middle.unsqueeze(1)) / (kSoftness * scale));
+    const at::Tensor sets = at::zeros_like(soft).scatter(1, top, 1.0);
+    at::Tensor terms =
+        margin_ * static_cast<double>(k) * hinge.mean() + between_ * soft.mean(0).square().sum() / static_cast<double>(k);
+    if (own_ > 0)
+      terms = terms - own_ * own_advantage(model, rows, at::mm(sets, effects.columns()) > 0, training_rows, stream);
+    return terms;
   }
 
   // (E_own - E_other) / E_own, with the rows' top features as sets of columns.
-  static at::Tensor own_advantage(const Parameters& model, const at::Tensor& rows, const at::Tensor& sets,
+  static at::Tensor own_advantage(const TableMargin& model, const at::Tensor& rows, const at::Tensor& sets,
                                   const at::Tensor& training_rows, RandomStream& stream) {
-    const at::Tensor margins = model.margin(rows), clean = at::sigmoid(margins);
+    const at::Tensor margins = model.of(rows), clean = at::sigmoid(margins);
     const auto effect = [&](const at::Tensor& set, const at::Tensor& put_in) {
-      return (clean - at::sigmoid(model.margin(at::where(set, put_in, rows)))).abs().mean();
+      return (clean - at::sigmoid(model.of(at::where(set, put_in, rows)))).abs().mean();
     };
     at::Tensor own = at::zeros({}, at::kDouble), other = own;
     for (int i = 0; i < kDraws; ++i) {
@@ -230,7 +203,7 @@ class OwnTop final : public MarginObjective {
   }
 
   double margin_, between_, own_, radius_, ridge_;
-  std::int64_t gates_, steps_;
+  std::int64_t gates_, bends_, steps_;
 };
 
 void add_to(Registry<Objective>& registry) {

@@ -1,53 +1,13 @@
-// The margin of logistic regression with interactions of dummies and features, and how it is written into a network.
-//     margin(x) = w.x + b + sum over gates g of x_g (u_g.x)          g: a column of a one-hot group
-// Shared by the objectives that fit one.
+// How the margin of a table is written into a network: a single linear layer, or one hidden layer with relu.
 #pragma once
 
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "holdfast/core/error.h"
-#include "holdfast/core/torch.h"
-#include "holdfast/data/dataset.h"
-#include "holdfast/train/objective.h"
+#include "table_margin.h"
 
 namespace holdfast::train {
-
-// The margin of a table's rows.
-struct GatedMargin {
-  at::Tensor weight;  // [n]
-  double bias = 0;
-  std::vector<std::int64_t> gates;  // columns
-  at::Tensor gated;                 // [gates, n]
-
-  at::Tensor of(const at::Tensor& rows) const {
-    at::Tensor margin = at::mv(rows, weight) + bias;
-    if (!gates.empty()) margin = margin + (at::mm(rows, gated.t()) * rows.index_select(1, at::tensor(gates, at::kLong))).sum(1);
-    return margin;
-  }
-};
-
-// Mean cross-entropy + ridge / 2 (|w|^2 + |u|^2) at its optimum, on the training rows. The ridge is the one with the highest AUC
-// on the validation samples where `ridge` is 0. Gates are the `gates` dummies along whose interactions the loss of plain logistic
-// regression falls most steeply.
-struct FittedMargin {
-  GatedMargin margin;
-  double ridge;
-};
-FittedMargin fit_gated_margin(const Dataset& dataset, std::int64_t gates, double ridge);
-
-// Base of the objectives that fit a margin to the whole table at once. A step of training, which is never made, would cost the
-// cross-entropy.
-class MarginObjective : public Objective {
- public:
-  using Objective::Objective;
-  std::vector<Term> terms(double) const override { return {{.name = "ce"}}; }
-  std::vector<at::Tensor> values(Trainee& trainee, const TrainBatch& batch) const override {
-    return {cross_entropies(trainee.training_logits(batch.inputs, batch.seed), batch.labels)};
-  }
-  bool fits() const override { return true; }
-};
 
 // Throws kUsage, naming the objective, unless a margin with so many gates can be written into the network.
 void check_margin_fits(const std::string& objective, const Network& network, const Schema& schema, std::int64_t gates);
@@ -64,6 +24,7 @@ struct MarginLayers {
       }
     }
   }
+  std::int64_t units() const { return hidden == nullptr ? 0 : hidden->weight.size(0); }
 };
 
 // Fills the units of the hidden layer one after the other.
@@ -77,7 +38,7 @@ class MarginWriter {
     }
   }
 
-  std::int64_t room() const { return layers_.hidden == nullptr ? 0 : layers_.hidden->weight.size(0) - used_; }
+  std::int64_t room() const { return layers_.units() - used_; }
 
   // `reach`: |weight.x| is no larger on any row.
   void add_linear(const at::Tensor& weight, double bias, double reach) {
@@ -99,10 +60,22 @@ class MarginWriter {
     add_unit(switched, -gate / 2, -1);
   }
   // The gates of a margin; |x| is at most `sizes`, a number a column.
-  void add_gates(const GatedMargin& margin, const at::Tensor& sizes) {
+  void add_gates(const TableMargin& margin, const at::Tensor& sizes) {
     for (std::size_t g = 0; g < margin.gates.size(); ++g) {
       const at::Tensor own = margin.gated[static_cast<std::int64_t>(g)];
       add_gate(margin.gates[g], own, (own.abs() * sizes).sum().item<double>());
+    }
+  }
+  // slope * relu(x - knot) of a column.
+  void add_bend(std::int64_t column, double knot, double slope) {
+    at::Tensor weight = at::zeros({layers_.hidden->weight.size(1)}, at::kDouble);
+    weight[column] = 1;
+    add_unit(weight, -knot, slope);
+  }
+  void add_bends(const TableMargin& margin) {
+    for (std::int64_t i = 0; i < margin.bends.count(); ++i) {
+      add_bend(margin.bends.columns[i].item<std::int64_t>(), margin.bends.knots[i].item<double>(),
+               (margin.bent[i] / margin.bends.sizes[i]).item<double>());
     }
   }
   void add_unit(const at::Tensor& weight, double bias, double out) {
