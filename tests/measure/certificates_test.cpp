@@ -149,6 +149,33 @@ TEST(SmoothedOverlap, AnAttackIsBelowItNoMoreOftenThanAlphaAllows) {
   EXPECT_LT(certified_sum, 0.98 * static_cast<double>(all));
 }
 
+// The strongest attack, which looks for points that are bad whatever the noise is.
+TEST(SmoothedOverlap, GauntletOnExpectedNoiseIsBelowItNoMoreOftenThanAlphaAllows) {
+  constexpr double kAlpha = 0.01, kSigma = 0.3;
+  std::int64_t below = 0, moved = 0, all = 0;
+  double certified_sum = 0;
+  for (std::uint64_t seed = 0; seed < generated_networks(25) / 8; ++seed) {
+    const double radius = kSigma * (0.3 + 0.15 * static_cast<double>(seed % 3));
+    RandomStream stream(seed, "generated smoothing, expected");
+    MeasureCase test{.model = make_model(generated_network(stream, 8, 950 + seed)),
+                     .inputs = normal_tensor({kGeneratedSamples, 8}, 80 + seed).mul_(0.5),
+                     .seed = seed};
+    const Measurement certified =
+        test.run(fmt::format("smoothed_overlap(k=3,radius={},sigma={},samples=200,alpha={})", radius, kSigma, kAlpha));
+    test.explainer = fmt::format("smooth_top(k=3,sigma={},samples=200)", kSigma);
+    const AttackResult attacked = attack_case(test, "gauntlet(effort=light,noise=expected)", 3, {.epsilons = {radius}});
+    for (std::size_t b = 0; b < kGeneratedSamples; ++b) {
+      below += attacked.samples[b].value < certified.values[b] ? 1 : 0;
+      moved += attacked.samples[b].value < 1 ? 1 : 0;
+      certified_sum += certified.values[b];
+      ++all;
+    }
+  }
+  EXPECT_LE(static_cast<double>(below), kAlpha * static_cast<double>(all)) << "of " << all;
+  EXPECT_GT(moved, all / 8) << "an attack that finds nothing shows nothing";
+  EXPECT_GT(certified_sum, 0.1 * static_cast<double>(all));
+}
+
 // With a linear model every copy has one top: all copies agree, and bounds are those of N of N and 0 of N.
 TEST(SmoothedOverlap, CertifiesAConstantTopAsFarAsTheCopiesReach) {
   const at::Tensor weight = at::stack({at::zeros({5}), at::tensor({5.0f, 4.0f, 3.0f, 2.0f, 1.0f})});
@@ -160,7 +187,8 @@ TEST(SmoothedOverlap, CertifiesAConstantTopAsFarAsTheCopiesReach) {
   EXPECT_ERROR(test.check(fmt::format("smoothed_overlap(k=2,radius={},sigma=0.2,samples=200)", 1.01 * most)), kUsage,
                "nothing is certified beyond radius 0.3381");
   EXPECT_ERROR(test.check("smoothed_overlap(k=2,radius=0.4,sigma=0.2,samples=200)"), kUsage, "needs at least 405 copies");
-  EXPECT_ERROR(test.check("smoothed_overlap(k=2,radius=4,sigma=0.2,samples=200)"), kUsage, "needs a sigma of more than");
+  EXPECT_ERROR(test.check("smoothed_overlap(k=2,radius=4,sigma=0.2,samples=200)"), kUsage,
+               "needs a sigma of at least 2.38");
   const Measurement measured = test.run("smoothed_overlap(k=2,radius=0.1,sigma=0.2,samples=200)");
   EXPECT_EQ(part(measured, "abstained"), (std::vector<double>{0, 0}));
   EXPECT_EQ(part(measured, "prediction"), (std::vector<double>{1, 1}));
