@@ -16,11 +16,19 @@ namespace {
 // Audits certify in passing: not where pairs of features would be millions.
 constexpr std::int64_t kFewFeatures = 256;
 
+// To six digits: it is shown to people, and what holds in a larger ball holds in a smaller one.
+double rounded_up(double radius) {
+  if (radius <= 0 || !std::isfinite(radius)) return radius;
+  const double unit = std::pow(10.0, std::floor(std::log10(radius)) - 5);
+  const double up = std::stod(fmt::format("{:.6g}", std::ceil(radius / unit) * unit));
+  return up >= radius ? up : radius;
+}
+
 // The radius of the l2 ball that holds all allowed points.
 double l2_radius(const ThreatModel& threat, const Layout& layout) {
   if (threat.norm != Norm::kLinf) return threat.epsilon * std::sqrt(static_cast<double>(threat.blocks));
   const std::int64_t frozen = std::count(threat.frozen.begin(), threat.frozen.end(), true);
-  return threat.epsilon * std::sqrt(static_cast<double>(layout.inputs() - frozen));
+  return rounded_up(threat.epsilon * std::sqrt(static_cast<double>(layout.inputs() - frozen)));
 }
 
 // Why a check refuses, or nothing. A refusal is an answer here, not an error.
@@ -98,10 +106,11 @@ Choice smoothing_of(const Cell& cell) {
     return {{}, "it bounds a ball around the sample, and switched categories leave it; certified_overlap tries the switches"};
   const std::int64_t k = *cell.metric->top_count();
   const std::string name = cell.explainer->name();
+  const double radius = l2_radius(cell.threat, cell.subject.samples.layout());
   if (!is_smoothed(name))
-    return {
-        {},
-        fmt::format("it certifies smooth_top, which is another explanation: explain smooth_top(k={},sigma=0.1,of={})", k, name)};
+    return {{},
+            fmt::format("it certifies smooth_top, which is another explanation: explain smooth_top(k={},sigma={:.2g},of={})", k,
+                        radius > 0 ? radius : 0.1, name)};
   const Options options = explainers().options(name);
   if (options.integer("k") != k)
     return {{},
@@ -110,8 +119,8 @@ Choice smoothing_of(const Cell& cell) {
   const Aim aim = cell.metric->aim();
   return {
       Candidate{fmt::format("smoothed_overlap(k={},w={},radius={},sigma={},samples={})", k,
-                            aim.at == Aim::At::kNearTop ? aim.radius : 0, l2_radius(cell.threat, cell.subject.samples.layout()),
-                            options.real("sigma"), options.integer("samples")),
+                            aim.at == Aim::At::kNearTop ? aim.radius : 0, radius, options.real("sigma"),
+                            options.integer("samples")),
                 explainers().make(options.word("of"))},
       ""};
 }

@@ -19,6 +19,8 @@
 #include <map>
 #include <numeric>
 
+#include <fmt/ranges.h>
+
 #include "holdfast/attack/verify.h"
 #include "holdfast/core/error.h"
 #include "holdfast/core/torch.h"
@@ -94,18 +96,14 @@ class SmoothedOverlap final : public Measure {
     if (tops_.k >= features) usage_error("{}: the map has {} features; choose k < {}", name(), features, features);
     const Reach reach = reach_of(features);
     if (reach.radius >= radius_) return;
-    if (reach.copies_needed > 1e9 || !std::isfinite(reach.copies_needed))
-      usage_error("{}: with {} copies nothing is certified beyond radius {:.4g}; radius {} needs a sigma of more than {:.3g}",
-                  name(), tops_.copies, std::max(0.0, reach.radius), radius_,
-                  radius_ / normal_quantile(std::pow(tail_of(features), 1e-9)));
-    usage_error("{}: with {} copies nothing is certified beyond radius {:.4g}; radius {} needs at least {:.0f} copies", name(),
-                tops_.copies, std::max(0.0, reach.radius), radius_, reach.copies_needed);
+    usage_error("{}: with {} copies nothing is certified beyond radius {:.4g}; radius {:.4g} needs {}", name(), tops_.copies,
+                std::max(0.0, reach.radius), radius_, ways_to_reach(reach));
   }
 
   std::string announcement(const MeasureTask& task) const override {
     const Reach reach = reach_of(task.samples.layout().features());
     return fmt::format(
-        "{}: {} noisy copies of each sample; {} of them certify at most radius {:.4g}, and radius {} needs at least {:.0f}",
+        "{}: {} noisy copies of each sample; {} of them certify at most radius {:.4g}, and radius {:.4g} needs at least {:.0f}",
         name(), 2 * tops_.copies, tops_.copies, reach.radius, radius_, reach.copies_needed);
   }
 
@@ -153,6 +151,15 @@ class SmoothedOverlap final : public Measure {
     const double tail = tail_of(features), share = std::pow(tail, 1 / static_cast<double>(tops_.copies));
     const double needed = std::ceil(std::log(tail) / std::log(normal_probability(radius_ / tops_.sigma)));
     return {tops_.sigma * normal_quantile(share), needed};  // below 0: nothing
+  }
+
+  std::string ways_to_reach(const Reach& reach) const {
+    constexpr double kMostCopies = 1e6;
+    std::vector<std::string> ways;
+    if (reach.copies_needed > 0 && reach.copies_needed <= kMostCopies)
+      ways.push_back(fmt::format("at least {:.0f} copies", reach.copies_needed));
+    if (reach.radius > 0) ways.push_back(fmt::format("a sigma of at least {:.3g}", 1.005 * radius_ * tops_.sigma / reach.radius));
+    return ways.empty() ? "more copies and a larger sigma" : fmt::format("{}", fmt::join(ways, " or "));
   }
 
   // Of one bound: two of each feature and one of the class hold together at level alpha.

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -48,6 +49,7 @@ def test_several_epsilons_give_a_curve_that_falls(holdfast, subject):
         assert means == sorted(means, reverse=True)
     shown = holdfast("certify", *subject, *TOP_2, "--epsilon", "0.05,0.1,0.4").stdout
     assert "the best of them, sample by sample" in shown and "smoothed_overlap does not apply: " in shown
+    assert re.search(r"0\.4 +at most +gauntlet\(effort=light\)", shown)
 
 
 def test_linf_balls_and_smoothing(holdfast, subject):
@@ -63,7 +65,11 @@ def test_linf_balls_and_smoothing(holdfast, subject):
     said = holdfast("certify", *subject, *TOP_2, *smooth, "--epsilon", "0.02").stderr
     assert "600 noisy copies of each sample; 300 of them certify at most radius" in said and "radius 0.02 needs at least" in said
     far = certify(holdfast, subject, *TOP_2, *smooth, "--epsilon", "1")
-    assert far["best"] is None and any("needs at least" in other["why"] for other in far["inapplicable"])
+    assert far["best"] is None and any("copies or a sigma of at least" in other["why"] for other in far["inapplicable"])
+    curve = holdfast("certify", *subject, *TOP_2, *smooth, "--norm", "linf", "--epsilon", "0.01,1").stdout
+    assert "radius=0.0244949,sigma=0.3" in curve, "0.01 times the root of 6, rounded up"
+    assert "radius: of the l2 ball that holds the linf ball" in curve and "nothing is proven" in curve
+    assert "at epsilon 1, smoothed_overlap does not apply" in curve and "\nexact does not apply" in curve
 
 
 def test_what_has_no_bound_says_so(holdfast, subject):

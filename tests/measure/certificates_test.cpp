@@ -26,9 +26,11 @@ std::uint64_t generated_networks(std::uint64_t usual) {
   return given == nullptr ? usual : static_cast<std::uint64_t>(std::atoll(given));
 }
 
-AttackResult attack_case(MeasureCase& test, const std::string& attack, std::int64_t k, const Threat& threat) {
-  const MeasureTask task = test.task();
-  const auto metric = metrics().make(fmt::format("top_k(k={})", k));
+AttackResult attack_metric(MeasureCase& test, const std::string& attack, const std::string& call, const Threat& threat,
+                           const at::Tensor& targets = {}) {
+  MeasureTask task = test.task();
+  if (targets.defined()) task.samples.targets = targets;
+  const auto metric = metrics().make(call);
   const ThreatModel model = ThreatModel::make(threat, test.schema);
   const AttackResult found = attacks().make(attack)->run({.model = *test.model,
                                                           .explainer = task.explainer,
@@ -40,11 +42,15 @@ AttackResult attack_case(MeasureCase& test, const std::string& attack, std::int6
   return found;
 }
 
+AttackResult attack_case(MeasureCase& test, const std::string& attack, std::int64_t k, const Threat& threat) {
+  return attack_metric(test, attack, fmt::format("top_k(k={})", k), threat);
+}
+
 // One or two hidden layers, float32 as users have it; some weights are rounded, so that gradients tie or nearly do.
-Network generated_network(RandomStream& stream, std::int64_t features, std::uint64_t seed) {
+Network generated_network(RandomStream& stream, std::int64_t features, std::uint64_t seed, std::int64_t classes = 2) {
   std::vector<std::int64_t> sizes{features, 3 + static_cast<std::int64_t>(stream.below(10))};
   if (stream.below(3) == 0) sizes.push_back(3 + static_cast<std::int64_t>(stream.below(4)));
-  sizes.push_back(2);
+  sizes.push_back(classes);
   const op::Activation activation =
       stream.below(4) == 0 ? op::Activation{op::Activation::Kind::kLeakyRelu, 0.1} : op::Activation{};
   const bool round = stream.below(3) == 0;
@@ -92,6 +98,72 @@ TEST(Certificates, AreNeverAboveWhatAnAttackFinds) {
   EXPECT_GT(strict, all / 4) << "attacks that find nothing show nothing";
   EXPECT_GT(certified_sum, 0.4 * static_cast<double>(all)) << "certificates that say nothing are easily kept";
   EXPECT_GE(closed, all / 2) << "of " << all << "; few nodes, and rounded weights tie";
+}
+
+// `network` for inputs that are `scale` times as large. The second unit all but undoes the first one, and the second feature
+// weighs all but what the first one does.
+Network with_near_ties(const Network& network, double scale, double nearness) {
+  Network result;
+  bool is_first = true;
+  for (const Node& node : network.nodes()) {
+    const auto* linear = std::get_if<op::Linear>(&node.operation);
+    if (linear == nullptr || !is_first) {
+      result.add(node.name, node.operation);
+      continue;
+    }
+    is_first = false;
+    at::Tensor weight = linear->weight.clone();
+    weight[1] = weight[0] * (-1 + nearness);
+    weight.select(1, 1).copy_(weight.select(1, 0) * (1 + nearness));
+    result.add(node.name, op::Linear{weight / scale, linear->bias.clone()});
+  }
+  return result;
+}
+
+// What `exact` proves, for every metric it bounds, in both norms, with boxes and frozen features, for any explained class, at
+// scales from 1e-3 to 1e3, with units that cancel and features that nearly tie.
+TEST(Certificates, ExactIsNeverAboveWhatAnAttackFindsInAnyThreat) {
+  const std::vector<std::string> calls{"top_k(k=3)", "lens_precision(k=2,w=1)", "lens_recall(k=2,w=1)", "kendall"};
+  std::int64_t strict = 0, tight = 0, all = 0;
+  for (std::uint64_t seed = 0; seed < generated_networks(50); ++seed) {
+    RandomStream stream(seed, "generated threat");
+    const std::int64_t features = 5 + static_cast<std::int64_t>(stream.below(6)), classes = seed % 3 == 0 ? 3 : 2;
+    const double scale = std::pow(10.0, stream.uniform(-3, 3)), radius = std::pow(10.0, stream.uniform(-2, 0));
+    const double nearness = std::pow(10.0, stream.uniform(-8, 0));
+    const Network network = generated_network(stream, features, 3000 + seed, classes);
+    MeasureCase test{.model = make_model(with_near_ties(network, scale, nearness)),
+                     .inputs = normal_tensor({kGeneratedSamples, features}, 4000 + seed).mul_(0.5).clamp_(-1, 1) * scale,
+                     .seed = seed};
+    if (classes == 3 || seed % 4 == 1) test.explainer = "saliency(target=logit)";
+    const bool is_linf = seed % 2 == 0;
+    Threat threat{.norm = is_linf ? Norm::kLinf : Norm::kL2,
+                  .epsilons = {scale * radius / (is_linf ? std::sqrt(static_cast<double>(features)) : 1)}};
+    if (stream.below(2) == 0) threat.box = {-scale, scale};
+    if (stream.below(3) == 0) {
+      for (std::int64_t i = 0; i < features; ++i) test.schema.features.push_back({.name = "x", .frozen = i == 2});
+    }
+    const at::Tensor targets = at::empty({kGeneratedSamples}, at::kLong);
+    for (std::int64_t b = 0; b < kGeneratedSamples; ++b)
+      targets[b] = static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(classes)));
+    const std::string& call = calls[stream.below(calls.size())];
+    const AttackResult exact = attack_metric(test, "exact(nodes=200)", call, threat, targets);
+    for (const std::string attack : {"random(samples=60)", "random(samples=30,from=sphere)", "gauntlet(effort=light)"}) {
+      if (attack.starts_with("gauntlet") && seed % 10 != 0) continue;
+      const AttackResult attacked = attack_metric(test, attack, call, threat, targets);
+      for (std::size_t b = 0; b < kGeneratedSamples; ++b) {
+        if (std::isnan(attacked.samples[b].value)) continue;
+        EXPECT_LE(exact.samples[b].proven, attacked.samples[b].value)
+            << attack << ", " << call << ", case " << seed << ", sample " << b;
+        strict += attacked.samples[b].value < 1 ? 1 : 0;
+      }
+    }
+    for (const attack::SampleOutcome& sample : exact.samples) {
+      tight += sample.proven > sample.value - 0.1 ? 1 : 0;
+      ++all;
+    }
+  }
+  EXPECT_GT(strict, all / 4) << "attacks that find nothing show nothing";
+  EXPECT_GT(tight, all / 2) << "what says nothing is easily kept";
 }
 
 // The same where categories may switch: rows are valid, and attacks may make what the certificate allows.
@@ -149,6 +221,33 @@ TEST(SmoothedOverlap, AnAttackIsBelowItNoMoreOftenThanAlphaAllows) {
   EXPECT_LT(certified_sum, 0.98 * static_cast<double>(all));
 }
 
+// The strongest attack, which looks for points that are bad whatever the noise is.
+TEST(SmoothedOverlap, GauntletOnExpectedNoiseIsBelowItNoMoreOftenThanAlphaAllows) {
+  constexpr double kAlpha = 0.01, kSigma = 0.3;
+  std::int64_t below = 0, moved = 0, all = 0;
+  double certified_sum = 0;
+  for (std::uint64_t seed = 0; seed < generated_networks(25) / 8; ++seed) {
+    const double radius = kSigma * (0.3 + 0.15 * static_cast<double>(seed % 3));
+    RandomStream stream(seed, "generated smoothing, expected");
+    MeasureCase test{.model = make_model(generated_network(stream, 8, 950 + seed)),
+                     .inputs = normal_tensor({kGeneratedSamples, 8}, 80 + seed).mul_(0.5),
+                     .seed = seed};
+    const Measurement certified =
+        test.run(fmt::format("smoothed_overlap(k=3,radius={},sigma={},samples=200,alpha={})", radius, kSigma, kAlpha));
+    test.explainer = fmt::format("smooth_top(k=3,sigma={},samples=200)", kSigma);
+    const AttackResult attacked = attack_case(test, "gauntlet(effort=light,noise=expected)", 3, {.epsilons = {radius}});
+    for (std::size_t b = 0; b < kGeneratedSamples; ++b) {
+      below += attacked.samples[b].value < certified.values[b] ? 1 : 0;
+      moved += attacked.samples[b].value < 1 ? 1 : 0;
+      certified_sum += certified.values[b];
+      ++all;
+    }
+  }
+  EXPECT_LE(static_cast<double>(below), kAlpha * static_cast<double>(all)) << "of " << all;
+  EXPECT_GT(moved, all / 8) << "an attack that finds nothing shows nothing";
+  EXPECT_GT(certified_sum, 0.1 * static_cast<double>(all));
+}
+
 // With a linear model every copy has one top: all copies agree, and bounds are those of N of N and 0 of N.
 TEST(SmoothedOverlap, CertifiesAConstantTopAsFarAsTheCopiesReach) {
   const at::Tensor weight = at::stack({at::zeros({5}), at::tensor({5.0f, 4.0f, 3.0f, 2.0f, 1.0f})});
@@ -160,7 +259,8 @@ TEST(SmoothedOverlap, CertifiesAConstantTopAsFarAsTheCopiesReach) {
   EXPECT_ERROR(test.check(fmt::format("smoothed_overlap(k=2,radius={},sigma=0.2,samples=200)", 1.01 * most)), kUsage,
                "nothing is certified beyond radius 0.3381");
   EXPECT_ERROR(test.check("smoothed_overlap(k=2,radius=0.4,sigma=0.2,samples=200)"), kUsage, "needs at least 405 copies");
-  EXPECT_ERROR(test.check("smoothed_overlap(k=2,radius=4,sigma=0.2,samples=200)"), kUsage, "needs a sigma of more than");
+  EXPECT_ERROR(test.check("smoothed_overlap(k=2,radius=4,sigma=0.2,samples=200)"), kUsage,
+               "needs a sigma of at least 2.38");
   const Measurement measured = test.run("smoothed_overlap(k=2,radius=0.1,sigma=0.2,samples=200)");
   EXPECT_EQ(part(measured, "abstained"), (std::vector<double>{0, 0}));
   EXPECT_EQ(part(measured, "prediction"), (std::vector<double>{1, 1}));

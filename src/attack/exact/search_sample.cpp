@@ -164,7 +164,7 @@ bool is_of_order(const AttackTask& task) {
 
 std::optional<std::string> why_not(const AttackTask& task) {
   const auto ranked = task.explainer.ranked_gradient(*task.samples.schema);
-  if (!ranked) return fmt::format("{} does not rank the features by a gradient; it is for saliency", task.explainer.name());
+  if (!ranked) return fmt::format("it is for saliency, and {} does not rank the features by a gradient", task.explainer.name());
   if (const auto why = why_not_metric(task)) return why;
   if (const auto why = why_not_pairs(task)) return why;
   if (const auto why = why_not_threat(task.threat)) return why;

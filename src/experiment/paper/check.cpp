@@ -305,7 +305,11 @@ class PlanCheck {
   void check_figure(const FigurePlan& figure) const {
     fill(figure.caption, options_);
     if (!figure.spec.empty()) carried_file(plan_.paper + "/" + figure.spec);
-    for (const std::string& table : figure.tables) table_with(table, figure.columns);
+    Texts columns;  // a table may have a part of them
+    for (const std::string& table : figure.tables) {
+      for (std::string& name : names_of(table_with(table, {}).columns)) columns.push_back(std::move(name));
+    }
+    for (const std::string& column : figure.columns) check_word(column, columns, "column");
     if (figure.is_analysed) return;
     if (figure.spec.empty()) usage_error("spec is missing: a Vega-Lite file");
     for (const Setting& setting : plan_.settings) {

@@ -115,6 +115,7 @@ void PaperRun::draw_declared() {
       for (const MeasuredRow& row : table.rows) {
         if (!meets(row.words, figure.rows)) continue;
         for (const std::string& column : figure.columns) {
+          if (std::ranges::find(table.plan->columns, column, &ColumnPlan::name) == table.plan->columns.end()) continue;
           Words words = row.words;
           words.insert(
               {{"column", column}, {"table", table.plan->label}, {"column_number", column.substr(column.find('=') + 1)}});
