@@ -13,8 +13,8 @@
 // One batch holds all changed rows: as many passes as there are moves, and one for the row itself. Differentiable by the numbers
 // with first derivatives of the model alone. On a processor maps without derivatives are made in plain loops, which cost little
 // beside the passes; the conformance suite holds them against the tensors' way. Networks of one hidden layer and two classes have
-// a shorter way (ChangedRows): a changed row differs in a few columns, so most of the first layer is known. Other chains of linear
-// layers run in blocks of rows that stay in the cache (LinearChain).
+// a shorter way (ChangedRows): a changed row differs in a few columns, so most of the first layer is known. Other chains of
+// linear layers run in blocks of rows that stay in the cache (LinearChain).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -181,7 +181,10 @@ class ValidEffect final : public Explainer {
   void check(const Model&) const override {}  // every model gives logits
   void check_task(const ExplainTask& task) const override {
     if (task.samples.schema == nullptr) {
-      usage_error("{}: the table has no schema; name its groups and features (--schema FILE)", name());
+      usage_error(
+          "{}: the table has no schema; list its features and groups in one (--schema FILE; `holdfast data schema NAME` shows "
+          "how)",
+          name());
     }
     check_schema(*task.samples.schema);
   }
@@ -249,8 +252,8 @@ class ValidEffect final : public Explainer {
       usage_error("{}: the samples are a {}; it is for tables", name(), schema.layout.describe());
     if (schema.features.empty()) {
       usage_error(
-          "{}: the schema has no features; list them with low, high and deviation, and one-hot columns in groups (`holdfast data "
-          "schema NAME` shows how)",
+          "{}: the schema has no features; list them with low, high and deviation, and one-hot columns in groups (--schema FILE; "
+          "`holdfast data schema NAME` shows how)",
           name());
     }
     for (const TableFeature& feature : schema.table_features()) {
