@@ -74,8 +74,9 @@ def _message(run: Run, index: int, limit: float, more: str) -> str:
 
 def _threat_arguments(threat: Mapping[str, Any]) -> str:
     """``'l2', 0.1, switches=1``: what makes the row's threat again."""
-    more = [field.name for field in fields(Threat) if field.name not in ("norm", "epsilon") and threat.get(field.name) is not None]
-    return ", ".join([repr(threat["norm"]), repr(threat["epsilon"]), *(f"{name}={threat[name]!r}" for name in more)])
+    known = [field.name for field in fields(Threat) if field.name not in ("norm", "epsilon")]
+    more = [f"{name}={threat[name]!r}" for name in known if threat.get(name) is not None]
+    return ", ".join([repr(threat["norm"]), repr(threat["epsilon"]), *more])
 
 
 def _worst_sample(run: Run, index: int) -> str:
