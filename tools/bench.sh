@@ -17,6 +17,7 @@ run build/lens_train
 OMP_NUM_THREADS=2 run .venv/bin/python bench/lens_attack.py build/holdfast
 run build/network_forward
 run build/explain_passes
+run build/valid_effect
 run build/explain_memory attribute
 run build/explain_memory pullback
 run .venv/bin/python bench/explain_captum.py

@@ -135,9 +135,12 @@ def _value(field: Field[Any], value: Any) -> Any:
         return bool(value)
     if field.type == "int | None" and value is not None:
         try:
-            return operator.index(value)
+            number = operator.index(value)
         except TypeError:
             raise Error(f"{field.name}: {value!r} is no whole number") from None
+        if number < 0 or isinstance(value, bool):
+            raise Error(f"{field.name}: {value!r} is no whole number of at least 0")
+        return number
     return number_or_quotient(field.name, value) if field.type == "float | None" and value is not None else value
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -59,16 +60,23 @@ def _message(run: Run, index: int, limit: float, more: str) -> str:
     lines = [
         f"{row['metric']} of {row['explainer']} under {row['attack']}, {threat['norm']} {threat['epsilon']:g}: "
         f"{value}, {sign} {limit:g} is asked for",
-        "  levels: " + ", ".join(f"{key} {_short(row.get(key))}" for key in ("chance", "between", "lift", "specific")),
+        "  levels: " + ", ".join(f"{key} {_short(row.get(key))}" for key in _LEVELS),
     ]
     if worst := _worst_sample(run, index):
         lines.append(f"  worst sample: {worst}")
     lines.append(
         f"  again: holdfast.audit(model, inputs, explainer={row['explainer']!r}, attack={row['attack']!r}, "
-        f"metric={row['metric']!r}, threat=holdfast.Threat({threat['norm']!r}, {threat['epsilon']!r}){more})"
+        f"metric={row['metric']!r}, threat=holdfast.Threat({_threat_arguments(threat)}){more})"
     )
     lines.append(f"  report: {run.report()}")
     return "\n".join(lines)
+
+
+def _threat_arguments(threat: Mapping[str, Any]) -> str:
+    """``'l2', 0.1, switches=1``: what makes the row's threat again."""
+    known = [field.name for field in fields(Threat) if field.name not in ("norm", "epsilon")]
+    more = [f"{name}={threat[name]!r}" for name in known if threat.get(name) is not None]
+    return ", ".join([repr(threat["norm"]), repr(threat["epsilon"]), *more])
 
 
 def _worst_sample(run: Run, index: int) -> str:
@@ -84,6 +92,8 @@ def _short(value: Any) -> str:
     return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
+# Numbers of a row that the message shows beside its value.
+_LEVELS = ("chance", "between", "lift", "effective_sets", "own_advantage", "specific")
 # Rows whose worst sample the fixture's message shows.
 _WORST_SHOWN = 3
 

@@ -26,7 +26,7 @@ void check_task(const AttackTask& task) {
   task.explainer.check_task(explain_at(task, task.samples.inputs));
   task.metric.check(task.map_schema());
   if (task.explainer.needs_valid_rows() && !task.samples.schema->groups.empty() && !task.threat.valid && !task.threat.switches) {
-    usage_error("{}: is defined on valid rows alone; say how many categories may switch (--switches 0 or more), or --valid",
+    usage_error("{} is defined on valid rows alone; say how many categories may switch (--switches 0 or more), or --valid",
                 task.explainer.name());
   }
   const std::vector<std::int64_t> expected = task.samples.layout().sample_shape();

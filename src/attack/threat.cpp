@@ -46,7 +46,11 @@ ValidRows valid_rows(const Schema& schema, const std::optional<std::pair<double,
 Switches switches_of(std::int64_t most, const Schema& schema, const std::vector<bool>& frozen) {
   if (most < 0) usage_error("switches is {}; it must be 0 or more", most);
   if (schema.groups.empty())
-    usage_error("switches={}: the schema has no one-hot groups; name them in a schema (--schema FILE)", most);
+    usage_error(
+        "switches={}: the schema has no categories; list the one-hot columns of each, as in \"groups\": [{{\"name\": \"sex\", "
+        "\"columns\": [5, 6]}}] (--schema FILE; `holdfast data schema NAME` shows how), or leave switches out for a table of "
+        "numbers",
+        most);
   if (most > std::ssize(schema.groups)) {
     usage_error("switches={}: the table has only {} of categories; choose switches <= {}", most,
                 counted(std::ssize(schema.groups), "group"), schema.groups.size());

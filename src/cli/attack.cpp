@@ -102,10 +102,12 @@ void print_row(const Row& row) {
   const auto level = [](const std::optional<double>& value) { return value ? fixed(*value, 4) : "-"; };
   const Assessment& found = row.assessment;
   const auto mean = [&](const std::optional<Interval>& value) { return value ? fixed(value->mean, 4) : "-"; };
-  fmt::print("{}: {}{} after {}, {} <= {:g}, {}; chance {}{}, between {}, specific {}\n", row.cell.metric->name(),
+  fmt::print("{}: {}{} after {}, {} <= {:g}{}, {}; chance {}{}, between {}, specific {}\n", row.cell.metric->name(),
              fixed(found.value.mean, 4), interval_text(found.value), row.cell.attack->name(), to_string(row.cell.threat.norm),
-             row.cell.threat.epsilon, counted(std::ssize(found.values), "sample"),
-             found.chance && !found.chance_is_exact ? "~" : "", level(found.chance), level(found.between), level(found.specific));
+             row.cell.threat.epsilon,
+             row.cell.threat.switches ? fmt::format(", switches <= {}", row.cell.threat.switches->most) : "",
+             counted(std::ssize(found.values), "sample"), found.chance && !found.chance_is_exact ? "~" : "", level(found.chance),
+             level(found.between), level(found.specific));
   fmt::print("lift {}, effective sets {}, own advantage {}\n", mean(found.lift), mean(found.effective_sets),
              mean(found.own_advantage));
   if (row.random)

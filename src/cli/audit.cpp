@@ -118,6 +118,7 @@ int print_plan(const AuditCommand& flags) {
     check_flags(flags);
     check_gates_answered(parse_gates(flags.gates), {trial_of(flags)}, !flags.compare.empty());
     plan = plan_from_flags(flags);
+    check_gates_answered(parse_gates(flags.gates), plan);
   } else {
     AuditConfig config = read_config(flags);
     const std::vector<Dataset> datasets = load_datasets(config);
@@ -130,6 +131,7 @@ int print_plan(const AuditCommand& flags) {
     }
     std::erase_if(config.models, [](const AuditConfig::ModelEntry& entry) { return entry.file.empty(); });
     plan = prepare_audit(config, datasets, flags.out, flags.common.tiles(), flags.common.torch_device());
+    check_gates_answered(config.gates, plan);
   }
   const PlanCost cost = try_plan(plan);
   const bool on_gpu = !plan.models.empty() && plan.models.front().model->device().is_cuda();

@@ -190,9 +190,11 @@ void explain_choice(const Subject& subject, const SuggestOptions& options, Sugge
                           *threat.tolerance));
   }
   if (threat.valid) reasons.push_back("The schema has categories or steps: only rows that can occur are tried (valid).");
+  const std::int64_t features =
+      explainers().make(options.explainer)->map_schema(*subject.samples.schema).layout.features();  // valid_effect: not columns
   reasons.push_back(
       fmt::format("k is {}: so many of the {} features hold half of an explanation; a random map would share {:.2g} of them.",
-                  found.k, layout.features(), static_cast<double>(found.k) / static_cast<double>(layout.features())));
+                  found.k, features, static_cast<double>(found.k) / static_cast<double>(features)));
   std::vector<std::string> points;
   for (const CurvePoint& point : found.curve) points.push_back(fmt::format("{:.3g} at {:.2g}", point.value, point.epsilon));
   reasons.push_back(fmt::format("A quick attack on {} samples leaves of {}: {}. Two different samples share {:.3g}.",

@@ -13,7 +13,8 @@
 // One batch holds all changed rows: as many passes as there are moves, and one for the row itself. Differentiable by the numbers
 // with first derivatives of the model alone. On a processor maps without derivatives are made in plain loops, which cost little
 // beside the passes; the conformance suite holds them against the tensors' way. Networks of one hidden layer and two classes have
-// a shorter way (ChangedRows): a changed row differs in a few columns, so most of the first layer is known.
+// a shorter way (ChangedRows): a changed row differs in a few columns, so most of the first layer is known. Other chains of
+// linear layers run in blocks of rows that stay in the cache (LinearChain).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,6 +27,7 @@
 #include "holdfast/explain/batch_rows.h"
 #include "holdfast/explain/explainer.h"
 #include "holdfast/explain/valid_moves.h"
+#include "holdfast/model/linear_chain.h"
 #include "shallow_effects.h"
 
 namespace holdfast::explain::valid_effect {
@@ -125,6 +127,34 @@ Scaled scale(const at::Tensor& maps, const ExplainTask& task) {
   return {(maps / scale).to(type), scale.squeeze(1).log().to(type), scale};
 }
 
+// Logits of rows, in blocks that stay in the cache where the model is a chain of linear layers.
+class RowLogits {
+ public:
+  explicit RowLogits(const ExplainTask& task) : task_(task) {
+    const Network* network = task.model.network();
+    const at::Tensor& inputs = task.samples.inputs;
+    if (network == nullptr || inputs.dim() != 2) return;
+    chain_ = LinearChain::of(*network, task.rule, inputs.detach().contiguous());
+    if (chain_) kept_.resize(static_cast<std::size_t>(chain_->kept(false)));
+  }
+  // `rows` [R, n] contiguous.
+  at::Tensor operator()(const at::Tensor& rows) {
+    if (!chain_) return task_logits(task_, rows).contiguous();
+    const std::int64_t count = rows.size(0), most = chain_->block_rows(), n = chain_->inputs(), classes = chain_->classes();
+    at::Tensor logits = at::empty({count, classes}, rows.options());
+    for (std::int64_t begin = 0; begin < count; begin += most) {
+      chain_->forward(rows.const_data_ptr<float>() + begin * n, std::min(most, count - begin), false, kept_.data(),
+                      logits.mutable_data_ptr<float>() + begin * classes);
+    }
+    return logits;
+  }
+
+ private:
+  const ExplainTask& task_;
+  std::optional<LinearChain> chain_;
+  std::vector<float> kept_;
+};
+
 class HeldEffects final : public Linearization {
  public:
   HeldEffects(ShallowEffects effects, const ExplainTask& task) : effects_(std::move(effects)) {
@@ -151,7 +181,10 @@ class ValidEffect final : public Explainer {
   void check(const Model&) const override {}  // every model gives logits
   void check_task(const ExplainTask& task) const override {
     if (task.samples.schema == nullptr) {
-      usage_error("{}: the table has no schema; name its groups and features (--schema FILE)", name());
+      usage_error(
+          "{}: the table has no schema; list its features and groups in one (--schema FILE; `holdfast data schema NAME` shows "
+          "how)",
+          name());
     }
     check_schema(*task.samples.schema);
   }
@@ -173,13 +206,14 @@ class ValidEffect final : public Explainer {
     const std::int64_t count = task.samples.count();
     const std::int64_t some =
         even_part(count, std::max<std::int64_t>(1, BatchRows(task).most(Pass::kForward) / (1 + moves.most())));
+    RowLogits logits_of(task);
     std::vector<Effects> parts;
     for (std::int64_t begin = 0; begin < count; begin += some) {
       throw_if_interrupted();
       const at::Tensor inputs = task.samples.inputs.slice(0, begin, begin + some),
                        targets = task.samples.targets.slice(0, begin, begin + some);
       const bool plain = inputs.is_cpu() && (inputs.scalar_type() == at::kFloat || inputs.scalar_type() == at::kDouble);
-      parts.push_back(plain ? plain_effects(task, moves, inputs, targets) : effects(task, moves, inputs, targets));
+      parts.push_back(plain ? plain_effects(logits_of, moves, inputs, targets) : effects(task, moves, inputs, targets));
     }
     std::vector<at::Tensor> maps, logits;
     for (const Effects& part : parts) {
@@ -218,8 +252,8 @@ class ValidEffect final : public Explainer {
       usage_error("{}: the samples are a {}; it is for tables", name(), schema.layout.describe());
     if (schema.features.empty()) {
       usage_error(
-          "{}: the schema has no features; list them with low, high and deviation, and one-hot columns in groups (`holdfast data "
-          "schema NAME` shows how)",
+          "{}: the schema has no features; list them with low, high and deviation, and one-hot columns in groups (--schema FILE; "
+          "`holdfast data schema NAME` shows how)",
           name());
     }
     for (const TableFeature& feature : schema.table_features()) {
@@ -236,7 +270,7 @@ class ValidEffect final : public Explainer {
   }
 
   // Each row with its changed rows behind it: one pass.
-  Effects plain_effects(const ExplainTask& task, const Moves& moves, const at::Tensor& inputs, const at::Tensor& targets) const {
+  Effects plain_effects(RowLogits& logits_of, const Moves& moves, const at::Tensor& inputs, const at::Tensor& targets) const {
     const at::Tensor from = inputs.contiguous(), classes = targets.cpu().contiguous();
     const std::int64_t count = from.size(0), n = from.size(1);
     struct Part {
@@ -272,7 +306,7 @@ class ValidEffect final : public Explainer {
             });
         first.push_back((next - rows.const_data_ptr<scalar_t>()) / n);
       }
-      const at::Tensor logits = task_logits(task, rows.slice(0, 0, first.back())).contiguous();
+      const at::Tensor logits = logits_of(rows.slice(0, 0, first.back()));
       check_classes(logits);
       own = logits.index_select(
           0, at::tensor(at::ArrayRef<std::int64_t>(first).slice(0, static_cast<std::size_t>(count)), at::kLong));

@@ -50,9 +50,12 @@ std::string with_interval(const Json& value, const char* key = "value") {
   return value.at("low").is_number() ? fmt::format("{} [{}, {}]", mean, number(value.at("low")), number(value.at("high"))) : mean;
 }
 
-bool column_has(const Json& table, std::size_t column, const char* level) {
+// `specific` alone rewards nearly constant maps: it is shown only where lift stands beside it.
+bool column_has(const Json& table, std::size_t column, std::string_view level) {
+  if (level == "specific" && !column_has(table, column, "lift")) return false;
   const Json& rows = table.at("rows");
-  return std::any_of(rows.begin(), rows.end(), [&](const Json& row) { return row.at("values")[column].contains(level); });
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const Json& row) { return row.at("values")[column].contains(std::string(level)); });
 }
 
 bool is_count(const Json& table, std::size_t column) {

@@ -267,6 +267,13 @@ int counted_top(const std::string& metric) {
   return count;
 }
 
+// "l2 <= 0.5, switches <= 1".
+std::string threat_words(const Json& threat) {
+  const Json switches = threat.value("switches", Json());
+  return fmt::format("{} <= {:g}{}", threat.at("norm").get<std::string>(), threat.at("epsilon").get<double>(),
+                     switches.is_number() ? fmt::format(", switches <= {}", switches.get<std::int64_t>()) : "");
+}
+
 // "plain MLP keeps 2.1 of its top 8 features under gauntlet (saliency, l2 <= 0.5); two different inputs share 5.1".
 std::string verdict_sentence(const Json& row) {
   const std::string metric = row.at("metric");
@@ -276,9 +283,8 @@ std::string verdict_sentence(const Json& row) {
     return fixed(count, std::abs(count - std::round(count)) < 1e-9 ? 0 : 1);
   };
   const bool between = row.value("between", Json()).is_number();
-  const std::string under =
-      fmt::format("under {} ({}, {} <= {:g})", row.at("attack").get<std::string>(), row.at("explainer").get<std::string>(),
-                  row.at("threat").at("norm").get<std::string>(), row.at("threat").at("epsilon").get<double>());
+  const std::string under = fmt::format("under {} ({}, {})", row.at("attack").get<std::string>(),
+                                        row.at("explainer").get<std::string>(), threat_words(row.at("threat")));
   const std::string model = row.at("model");
   const Json beaten = row.value("beaten_by", Json());
   const std::string weak =

@@ -159,10 +159,11 @@ TEST(Switches, RefusesWhatMakesNoSense) {
   const Schema schema = switching_schema();
   EXPECT_ERROR(ThreatModel::make({.switches = 4}, schema), kUsage,
                "switches=4: the table has only 3 groups of categories; choose switches <= 3");
-  EXPECT_ERROR(ThreatModel::make({.switches = 0}, Schema::of(Layout::vector(3))), kUsage, "the schema has no one-hot groups");
+  EXPECT_ERROR(ThreatModel::make({.switches = 0}, Schema::of(Layout::vector(3))), kUsage,
+               "switches=0: the schema has no categories; list the one-hot columns of each");
   AttackCase test = switching_case(0, false, Norm::kL2, "valid_effect");
   test.threat = ThreatModel::make({.epsilons = {0.3}}, schema);
-  EXPECT_ERROR(test.check("gauntlet"), kUsage, "valid_effect: is defined on valid rows alone");
+  EXPECT_ERROR(test.check("gauntlet"), kUsage, "valid_effect is defined on valid rows alone");
 }
 
 // Effects of numbers are constant and those of a category depend on its level alone: nothing moves without a switch.

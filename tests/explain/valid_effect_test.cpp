@@ -1,6 +1,7 @@
 // valid_effect: closed forms on small tables, and what fools a gradient and gains nothing here.
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "explain_case.h"
@@ -231,6 +232,34 @@ TEST(ValidEffect, OneHiddenLayerIsAsAutogradHasIt) {
             EXPECT_TRUE(here->pullback(cotangent).equal(pulled));
           }
         }
+      }
+    }
+  }
+}
+
+// Deeper chains of linear layers, and those of three classes, are run in blocks of rows.
+TEST(ValidEffect, DeeperChainsAreAsAutogradHasThem) {
+  if (!model::LinearChain::of(mlp_network({.features = 7}), {}, table_rows(1, at::kFloat))) GTEST_SKIP() << "no AVX2";
+  for (const char* call : {"mlp(inputs=7,hidden=16x12x5,classes=2)", "mlp(inputs=7,hidden=21,classes=3)"}) {
+    const Network network = architectures().make(call)->build(3);
+    Network slow = network;
+    slow.add("same", op::Multiply{});
+    const at::Tensor rows = table_rows(40, at::kFloat);
+    ASSERT_FALSE(model::LinearChain::of(slow, {}, rows)) << "the reference must go another way";
+    const auto fast_model = make_model(network), slow_model = make_model(std::move(slow));
+    for (const Rule& rule : {Rule{}, Rule::softplus(3)}) {
+      for (const char* target : {"logit", "probability", "ce"}) {
+        const auto explainer = explainers().make(fmt::format("valid_effect(target={})", target));
+        ExplainTask fast = table_task(*fast_model, rows), reference = table_task(*slow_model, rows);
+        fast.rule = reference.rule = rule;
+        reference.samples.targets = fast.samples.targets;
+        const Explanation here = explainer->attribute(fast), there = explainer->attribute(reference);
+        EXPECT_LE(apart(true_maps(here), true_maps(there)), 1e-4) << call << " " << target;  // differences of close logits
+        EXPECT_LE(apart(here.logits, there.logits), 1e-5) << call << " " << target;
+        ExplainTask some = table_task(*fast_model, rows.slice(0, 0, 5));
+        some.rule = rule;
+        some.samples.targets = fast.samples.targets.slice(0, 0, 5);
+        EXPECT_TRUE(explainer->attribute(some).maps.equal(here.maps.slice(0, 0, 5))) << call << " " << target;
       }
     }
   }

@@ -534,7 +534,6 @@ EXPERIMENT_DATA = {
     "r2et/beyond": ("compas",),
     "r2et/valid_rows": ("compas",),
     "r2et/nearest": ("compas",),
-    "r2et/tradeoff": ("compas",),
     "r2et/specific": ("compas",),
     "r2et/regime": ("compas",),
     "lens/fig1": ("flowers17",),

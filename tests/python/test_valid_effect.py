@@ -4,6 +4,7 @@ import holdfast
 import numpy as np
 import pytest
 import torch
+from holdfast.testing import assert_explanations_hold
 
 SCHEMA = {
     "layout": {"kind": "vector", "length": 6},
@@ -81,14 +82,42 @@ def test_an_audit_names_features_of_the_table(subject, tmp_path):
     assert '"sex"' in run.report(tmp_path / "report.html").read_text()
 
 
+def test_a_gate_without_k_is_about_the_k_of_the_explainer(subject, tmp_path):
+    module, rows = subject
+    study = {"explainer": "valid_effect", "attack": "random(samples=20)", "schema": SCHEMA}
+    threat = holdfast.Threat(epsilon=0.2, switches=1)
+    run = holdfast.audit({"plain": module}, rows, threat=threat, gates=["top_k.lift>=-1"], out=tmp_path / "run", **study)
+    assert run.passed and run.rows[0]["metric"] == "top_k(k=2)"
+    with pytest.raises(holdfast.Error, match=r"no row of this run has metric top_k\(k=3\); the first has top_k\(k=2\)"):
+        holdfast.audit({"plain": module}, rows, threat=threat, gates=["top_k(k=3)>=0"], out=tmp_path / "other", **study)
+    assert not (tmp_path / "other" / "results.json").exists()
+
+
 def test_maps_of_features_are_measured_with_the_schema_of_the_table(subject):
     module, rows = subject
     maps = holdfast.explain(module, rows, "valid_effect", schema=SCHEMA)
     assert holdfast.measure(maps, maps, "top_k(k=2)", schema=SCHEMA).mean == 1
 
 
+def test_a_failed_assertion_shows_what_specific_must_not_be_read_without(subject):
+    module, rows = subject
+    threat = holdfast.Threat(epsilon=1.0, switches=2)
+    with pytest.raises(AssertionError) as raised:
+        assert_explanations_hold(
+            module, rows, threat=threat, explainer="valid_effect", attack="random(samples=50)", schema=SCHEMA, at_least=1.0
+        )
+    text = str(raised.value)
+    assert "lift" in text and "effective_sets" in text and "own_advantage" in text
+    assert "holdfast.Threat('l2', 1.0, switches=2)" in text
+
+
 def test_mistakes_are_one_sentence(subject):
     module, rows = subject
+    for wrong in (-1, True):
+        with pytest.raises(holdfast.Error, match=f"switches: {wrong} is no whole number of at least 0"):
+            holdfast.Threat(switches=wrong)
+    with pytest.raises(holdfast.Error, match="the schema has no categories; list the one-hot columns of each"):
+        holdfast.attack(module, rows, "er", threat=holdfast.Threat(switches=1), metric="top_k(k=2)")
     with pytest.raises(holdfast.Error, match=r"switches: 1\.5 is no whole number"):
         holdfast.Threat(switches=1.5)
     with pytest.raises(holdfast.Error, match="choose switches <= 2"):

@@ -45,6 +45,16 @@ TEST(ExperimentText, PutsThePapersNumbersAndTheLevelsBesideOurs) {
   EXPECT_THAT(text, Not(HasSubstr("chance")));  // no value has one
 }
 
+TEST(ExperimentText, ShowsSpecificOnlyBesideLift) {
+  Json results = small_results();
+  Json& value = results["tables"][0]["rows"][0]["values"][0];
+  value["specific"] = 0.82;
+  EXPECT_THAT(experiment_text(results), Not(HasSubstr("0.820")));
+  EXPECT_THAT(experiment_text(results), Not(HasSubstr("specific")));
+  value["lift"] = 0.41;
+  EXPECT_THAT(experiment_text(results), HasSubstr("0.500     0.820  0.410"));
+}
+
 void write_kept(const std::string& folder, const Json& results) {
   make_folders(folder);
   write_json(folder + "/table9.json", results);

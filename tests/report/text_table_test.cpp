@@ -117,6 +117,9 @@ TEST(ResultsTable, EndsWithASentenceForEachModelAndKeepsRowsApartWhereThereIsNoR
     "adjusted": 0.3, "specific": 0.3}], "gates": []})json");
   results["rows"].push_back(results["rows"][0]);
   results["rows"][1].update({{"attack", "strong"}, {"mean", 0.125}, {"explainer", "other"}});
+  Json switched = results;
+  for (Json& row : switched["rows"]) row["threat"]["switches"] = 1;
+  EXPECT_THAT(results_table(switched), ::testing::HasSubstr("under strong (other, l2 <= 0.5, switches <= 1); two"));
   EXPECT_THAT(results_table(results, 60),
               ::testing::AllOf(::testing::HasSubstr("strong"), ::testing::HasSubstr("left out for the width: dataset"),
                                ::testing::EndsWith("\nm keeps 1 of its top 8 features under strong (other, l2 <=\n"

@@ -12,7 +12,7 @@ export interface Row {
   model: string;
   explainer: string;
   attack: string;
-  threat: { norm: string; epsilon: number; box: [number, number] | null };
+  threat: { norm: string; epsilon: number; box: [number, number] | null; switches?: number };
   select: string;
   metric: string;
   direction: "higher" | "lower";

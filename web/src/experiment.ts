@@ -36,7 +36,9 @@ function columns(result: ResultTable): Column<Row>[] {
     const cell = (row: Row) => row.values[i];
     const count = result.kinds?.[i] === "count";
     const own: Column<Row> = { name, text: (row) => (count && cell(row).value != null ? String(cell(row).value) : withInterval(cell(row).value, cell(row).low, cell(row).high)), value: (row) => cell(row).value };
-    const levels = LEVELS.filter(([level]) => result.rows.some((row) => cell(row)[level] != null))
+    const has = (level: keyof ResultValue) => result.rows.some((row) => cell(row)[level] != null);
+    // Specific alone rewards nearly constant maps.
+    const levels = LEVELS.filter(([level]) => has(level) && (level !== "specific" || has("lift")))
       .map(([level, head, help]): Column<Row> => ({ name: head, help, text: (row) => text(cell(row)[level]), value: (row) => cell(row)[level], extra: level !== "published" && level !== "between" }));
     return [own, ...levels];
   });

@@ -48,6 +48,7 @@ export function columnsOf(rows: Row[]): Column<Row>[] {
     { name: "|Δp|", help: "mean change of the predicted class's probability", text: (row) => number(row.sensitivity), value: (row) => row.sensitivity, extra: true },
     { name: "evaluations", help: "gradient evaluations a sample, on average: an attack stops where nothing is left to break", text: (row) => row.evaluations.toFixed(0), value: (row) => row.evaluations, extra: true },
     { name: "norm", text: (row) => row.threat.norm, extra: true },
+    { name: "switches", text: (row) => String(row.threat.switches ?? "–"), extra: true },
     { name: "n", help: "samples", text: (row) => String(row.count), value: (row) => row.count, extra: !several((row) => String(row.count)) },
   ];
   return all.filter((column) => !column.value || rows.some((row) => column.value!(row) != null));

@@ -62,6 +62,9 @@ void exclude_non_finite(AuditData& data);
 // to another run where none is `compared`.
 void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Trial>& trials, bool compared = false);
 
+// The same of metrics whose k is the explainer's, which is known with the samples.
+void check_gates_answered(const std::vector<Gate>& gates, const AuditPlan& plan);
+
 // Runs what is not done yet and writes the folder; continues one that was interrupted. Returns results.json. The folder must
 // have been claimed (run_folder.h). `report.html` is not written here: it is made from the files; gates are complete_audit's.
 // Ranks other than 0 compute tiles, write nothing else, and get null.

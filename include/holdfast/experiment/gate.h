@@ -2,6 +2,7 @@
 // `top_k(k=8).low>=0.5` another of its numbers: mean, low, high, median, adjusted, specific, lift, effective_sets, own_advantage,
 // certified.
 // `top_k(k=8).drop<=0.05` compares how much worse a row is than in another run, on the same samples (compare_runs.h).
+// `top_k>=0.6`, without a k, is about the k that the run took from an explainer (valid_effect), and else about the default.
 // `thickness(k=8)>=0.9` does the same for a measure, which has only the first four and drop.
 #pragma once
 
@@ -19,6 +20,7 @@ struct Gate {
   std::string text;    // as it was written
   std::string metric;  // canonical name, of a metric or a measure
   bool of_measure = false;
+  bool any_k = false;  // the metric has a k and none was written: it is the explainer's where that has one of its own
   std::string field = "mean";
   std::string comparison;  // ">=", ">", "<=", "<"
   double limit = 0;
@@ -42,5 +44,10 @@ Gate parse_gate(const std::string& text, const MeasureName& measure_name);
 Json check_gates(const std::vector<Gate>& gates, const Json& rows, const Json& measures = Json::array(),
                  const Json& drops = Json::array());
 bool all_met(const Json& gates);
+
+// Positions of the rows that a gate on a metric is about: {"explainer", "metric"} are read.
+std::vector<std::size_t> rows_of(const Gate& gate, const Json& rows);
+// Throws kUsage for a gate on a metric that no row has.
+void check_gates_have_rows(const std::vector<Gate>& gates, const Json& rows);
 
 }  // namespace holdfast::experiment

@@ -72,4 +72,17 @@ void check_gates_answered(const std::vector<Gate>& gates, const std::vector<Tria
   }
 }
 
+void check_gates_answered(const std::vector<Gate>& gates, const AuditPlan& plan) {
+  Json rows = Json::array();
+  for (const AuditData& data : plan.data) {
+    for (const std::string& call : data.trial.explainers) {
+      const std::unique_ptr<Explainer> explainer = explainers().make(call);
+      for (const std::string& metric : data.trial.metrics)
+        rows.push_back(
+            {{"explainer", explainer->name()}, {"metric", metric_for(metric, *explainer, *data.samples.schema)->name()}});
+    }
+  }
+  check_gates_have_rows(gates, rows);
+}
+
 }  // namespace holdfast::experiment

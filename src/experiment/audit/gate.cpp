@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "holdfast/core/error.h"
 #include "holdfast/core/method.h"
@@ -45,8 +47,18 @@ void check_limit(const Gate& gate) {
     usage_error("gate '{}': {} compares whole maps and has no {}; top_k(k=8) has", gate.text, metric->name(), gate.field);
   const auto [low, high] = range_of(*metric, gate.field);
   if (gate.limit >= low && gate.limit <= high) return;
-  usage_error("gate '{}': {} of {} lies between {} and {}, so {} is out of its reach", gate.text, gate.field, metric->name(), low,
-              high, gate.limit);
+  const std::string range = std::isinf(high)  ? fmt::format("is {} at least", low)
+                            : std::isinf(low) ? fmt::format("is {} at most", high)
+                                              : fmt::format("lies between {} and {}", low, high);
+  usage_error("gate '{}': {} of {} {}, so {} is out of its reach", gate.text, gate.field, metric->name(), range, gate.limit);
+}
+
+std::vector<std::size_t> rows_of_measure(const Gate& gate, const Json& rows) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].value("measure", "") == gate.metric) found.push_back(i);
+  }
+  return found;
 }
 
 std::optional<double> number(const Json& value) {
@@ -89,6 +101,7 @@ Gate parse_gate(const std::string& text, const MeasureName& measure_name) {
   const std::optional<std::string> measure =
       metrics().contains(parse_method_call(gate.metric).name) ? std::nullopt : measure_name(gate.metric);
   gate.of_measure = measure.has_value();
+  gate.any_k = !gate.of_measure && !parse_method_call(gate.metric).gives("k") && metrics().make(gate.metric)->top_count();
   gate.metric = measure ? *measure : metrics().make(gate.metric)->name();
   if (gate.of_measure && is_one_of(kLevelFields, gate.field))
     usage_error("gate '{}': a measure has no level, so nothing {}", text, gate.field);
@@ -106,16 +119,42 @@ bool Gate::of_drop() const {
   return field == kDrop;
 }
 
+std::vector<std::size_t> rows_of(const Gate& gate, const Json& rows) {
+  const auto without_k = [](const std::string& name) {
+    MethodCall call = parse_method_call(name);
+    std::erase_if(call.options, [](const auto& option) { return option.first == "k"; });
+    return std::pair(call.name, call.options);
+  };
+  const auto is_same = [&](const Json& row) { return row.value("metric", "") == gate.metric; };
+  std::set<std::string> with_it;  // explainers
+  for (const Json& row : rows) {
+    if (is_same(row)) with_it.insert(row.value("explainer", ""));
+  }
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool has_own_k = gate.any_k && !with_it.contains(rows[i].value("explainer", "")) &&
+                           without_k(rows[i].value("metric", "")) == without_k(gate.metric);
+    if (is_same(rows[i]) || has_own_k) found.push_back(i);
+  }
+  return found;
+}
+
+void check_gates_have_rows(const std::vector<Gate>& gates, const Json& rows) {
+  for (const Gate& gate : gates) {
+    if (gate.of_measure || gate.of_drop() || !rows_of(gate, rows).empty()) continue;
+    const std::string found = rows.empty() ? "none" : rows[0].value("metric", "");
+    usage_error("gate '{}': no row of this run has metric {}; the first has {}", gate.text, gate.metric, found);
+  }
+}
+
 Json check_gates(const std::vector<Gate>& gates, const Json& attacked, const Json& measured, const Json& drops) {
   Json results = Json::array();
   for (const Gate& gate : gates) {
     const char* kind = gate.of_measure ? "measure" : "row";
-    const char* name = gate.of_measure ? "measure" : "metric";
     const Json& rows = gate.of_drop() ? drops : gate.of_measure ? measured : attacked;
     Json checked = Json::array();
     bool met = true;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i].value(name, "") != gate.metric) continue;
+    for (const std::size_t i : gate.of_measure ? rows_of_measure(gate, rows) : rows_of(gate, rows)) {
       const std::optional<double> value = number(rows[i].at(gate.field));
       const bool row_met = gate.met_by(value);
       met = met && row_met;
@@ -124,7 +163,8 @@ Json check_gates(const std::vector<Gate>& gates, const Json& attacked, const Jso
     }
     if (checked.empty() && gate.of_drop())
       input_error("gate '{}': the run that is compared with has no {} on the same samples", gate.text, gate.metric);
-    if (checked.empty()) {  // a metric without a k takes the explainer's, which is known with the samples
+    if (checked.empty()) {
+      const char* name = gate.of_measure ? "measure" : "metric";
       const std::string found = rows.empty() ? "none" : rows[0].value(name, "");
       usage_error("gate '{}': no row of this run has {} {}; the first has {}", gate.text, name, gate.metric, found);
     }

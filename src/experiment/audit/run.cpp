@@ -245,6 +245,7 @@ Json complete_audit(const AuditRequest& request, const std::string& folder) {
     log_info("{} holds this run already, complete", folder);
   } else {
     AuditPlan plan = request.prepare();
+    check_gates_answered(request.gates, plan);
     plan.identity = request.identity;
     plan.command = request.command;
     plan.ranks = request.ranks;

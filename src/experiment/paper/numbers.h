@@ -34,7 +34,7 @@ Numbers specific(const Numbers& numbers);
 // value - between of every sample.
 Numbers lift(const Numbers& numbers);
 // The same, but 0 and not undefined where all samples have one explanation (a between level of 1): such a network explains
-// nothing about an input. Contests of networks count it so.
+// nothing about an input. Orders of networks count it so.
 Numbers specific_or_zero(const Numbers& numbers);
 // Sample by sample; levels are left away.
 Numbers minus(const Numbers& first, const Numbers& second);

@@ -1,5 +1,4 @@
-// How the R2ET experiments come from numbers to verdicts, where the contest (contest.h) does not say it; and what each experiment
-// does beyond its declared tables.
+// How the R2ET experiments come from numbers to verdicts, and what each experiment does beyond its declared tables.
 #pragma once
 
 #include <cstdint>
@@ -131,7 +130,6 @@ void analyse_cost(PaperRun& run);
 void analyse_bounds(PaperRun& run);
 void analyse_gauge(PaperRun& run);
 void analyse_beyond(PaperRun& run);
-void analyse_tradeoff(PaperRun& run);
 void analyse_specific(PaperRun& run);
 void analyse_regime(PaperRun& run);
 void analyse_valid_rows(PaperRun& run);

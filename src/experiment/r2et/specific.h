@@ -8,6 +8,18 @@
 
 namespace holdfast::experiment::paper::r2et::robust {
 
+inline constexpr double kMostLoss = 0.003;  // of AUC, below Vanilla's at its best epoch
+
+// Weights of a method on short trainings, as they are compared.
+struct CandidateScore {
+  std::string method;
+  double area, lift, between;  // area: AUC; NaN, undefined, is worst
+};
+// Positions of the best weights of each method, whose weights stand together: the highest lift among those with an area of at
+// least `least`. If two tie, the one with the lower between level is taken, whose explanations differ more between samples. The
+// highest area where none reaches `least`.
+std::vector<std::size_t> choose(const std::vector<CandidateScore>& candidates, double least);
+
 // The numbers of one network on the samples of a table.
 struct Row {
   double kept, between, lift, sets, own;
