@@ -1,5 +1,8 @@
-// What smooth_top costs beside the passes it needs: 500 noisy copies of 200 rows for an MLP 30-32-2 and 100 copies of 16 images
-// for cnn_chen, at most 1.05 times the same gradients in plain batched LibTorch, whose points are there already. One thread.
+// What smooth_top costs: 500 noisy copies of 200 rows for an MLP 30-32-2 and 100 copies of 16 images for cnn_chen. One thread.
+//     bare passes   the same gradients in plain batched LibTorch, whose points are there already
+//     whole work    the same, with drawing the noise, finding the top of each map and counting
+// At most 1.05 times the bare passes for the images. A pass of the small MLP takes less time than its noise: there the limit is
+// the whole work.
 //
 // The plain side takes its points in batches of the size that suits it best, found by trying. Shares are compared before anything
 // is timed; times are medians of interleaved rounds.
@@ -28,6 +31,7 @@ struct Subject {
   std::int64_t copies, k;
   std::function<at::Tensor(const at::Tensor&, const std::vector<at::Tensor>&)> logits;  // plain torch, the same weights
   int rounds;
+  bool is_held_to_bare_passes;
 };
 
 at::Tensor mlp(const at::Tensor& x, const std::vector<at::Tensor>& w) {
@@ -94,15 +98,33 @@ bool compare(const Subject& subject) {
   const at::Tensor shares = explainer->attribute(task).maps.flatten(1);
   HOLDFAST_CHECK((shares - expected).abs().max().item<double>() <= 0.02);  // ties, and rounding of other batches
 
-  std::vector<double> ours, theirs;
+  // Batch after batch, so that none of it leaves the cache for nothing.
+  const auto whole = [&](std::int64_t rows) {
+    const std::int64_t copies = std::max<std::int64_t>(1, rows / samples);
+    at::Tensor counts = at::zeros({samples, inputs[0].numel()});
+    for (std::int64_t copy = 0; copy < subject.copies; copy += copies) {
+      const std::int64_t now = std::min(copies, subject.copies - copy);
+      std::vector<std::int64_t> sizes = inputs.sizes().vec();
+      sizes.insert(sizes.begin(), now);
+      const at::Tensor z = (inputs.unsqueeze(0) + kSigma * at::randn(sizes)).flatten(0, 1).requires_grad_();
+      const at::Tensor p = at::softmax(subject.logits(z, weights), 1).gather(1, targets.repeat({now}).unsqueeze(1)).sum();
+      const at::Tensor map = torch::autograd::grad({p}, {z})[0].abs().flatten(1);
+      const at::Tensor top = std::get<1>(map.topk(subject.k, 1)).view({now, samples, -1}).transpose(0, 1).flatten(1);
+      counts.scatter_add_(1, top, at::ones_like(top, counts.options()));
+    }
+    return counts / static_cast<double>(subject.copies);
+  };
+
+  std::vector<double> ours, passes, everything;
   for (int i = 0; i < subject.rounds; ++i) {
-    theirs.push_back(thread_seconds([&] { (void)bare(best); }));
+    passes.push_back(thread_seconds([&] { (void)bare(best); }));
+    everything.push_back(thread_seconds([&] { (void)whole(best); }));
     ours.push_back(thread_seconds([&] { (void)explainer->attribute(task); }));
   }
-  const double ratio = median(ours) / median(theirs);
-  fmt::print("{}: smooth_top {:.4f} s, bare passes {:.4f} s in batches of {}: {:.3f} times, limit {}\n", subject.name,
-             median(ours), median(theirs), best, ratio, kLimit);
-  return ratio <= kLimit;
+  const double to_passes = median(ours) / median(passes), to_whole = median(ours) / median(everything);
+  fmt::print("{}: smooth_top {:.4f} s; bare passes {:.4f} s in batches of {}: {:.3f} times; whole work {:.4f} s: {:.3f} times\n",
+             subject.name, median(ours), median(passes), best, to_passes, median(everything), to_whole);
+  return (subject.is_held_to_bare_passes ? to_passes : to_whole) <= kLimit;
 }
 
 }  // namespace
@@ -111,7 +133,7 @@ bool compare(const Subject& subject) {
 int main() {
   using namespace holdfast::bench;
   const holdfast::TileThread one_thread;
-  bool kept = compare({"mlp 30-32-2, 200 rows", "mlp(inputs=30,hidden=32,classes=2)", {200, 30}, 500, 8, mlp, 9});
-  kept = compare({"cnn_chen, 16 images", "cnn_chen", {16, 1, 28, 28}, 100, 100, cnn_chen, 3}) && kept;
+  bool kept = compare({"mlp 30-32-2, 200 rows", "mlp(inputs=30,hidden=32,classes=2)", {200, 30}, 500, 8, mlp, 9, false});
+  kept = compare({"cnn_chen, 16 images", "cnn_chen", {16, 1, 28, 28}, 100, 100, cnn_chen, 3, true}) && kept;
   return kept ? 0 : 1;
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <functional>
 #include <vector>
 
 #include "holdfast/core/interrupt.h"
@@ -13,21 +13,27 @@
 namespace holdfast::explain {
 namespace {
 
-// Finds the k largest values of one map after another.
+// Finds the k largest values of one map after another; of equal ones those that come first.
 class TopFinder {
  public:
-  TopFinder(std::int64_t features, std::int64_t k) : order_(static_cast<std::size_t>(features)), k_(k) {}
+  TopFinder(std::int64_t features, std::int64_t k) : values_(static_cast<std::size_t>(features)), k_(k) {}
 
   void count(std::span<const double> map, double* counts) {
     if (!std::all_of(map.begin(), map.end(), [](double value) { return std::isfinite(value); })) return;
-    std::iota(order_.begin(), order_.end(), 0);
-    std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(k_ - 1), order_.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return map[a] > map[b] || (map[a] == map[b] && a < b); });
-    for (std::int64_t i = 0; i < k_; ++i) counts[order_[static_cast<std::size_t>(i)]] += 1;
+    std::copy(map.begin(), map.end(), values_.begin());
+    const auto last = values_.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+    std::nth_element(values_.begin(), last, values_.end(), std::greater<>());
+    const double least = *last;
+    auto equal = k_ - std::count_if(values_.begin(), last, [&](double value) { return value > least; });
+    for (std::size_t i = 0; i < map.size(); ++i) {
+      const bool is_equal = map[i] == least && equal > 0;
+      equal -= is_equal ? 1 : 0;
+      counts[i] += map[i] > least || is_equal ? 1 : 0;
+    }
   }
 
  private:
-  std::vector<std::uint32_t> order_;
+  std::vector<double> values_;
   std::int64_t k_;
 };
 

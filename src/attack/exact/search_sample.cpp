@@ -59,7 +59,8 @@ std::optional<std::string> why_not_threat(const ThreatModel& threat) {
 
 std::optional<std::string> why_not_network(const AttackTask& task, const RankedGradient& ranked) {
   const std::string model = task.model.name().empty() ? "the model" : task.model.name();
-  if (task.model.network() == nullptr) return fmt::format("{} does not show its layers; use gauntlet", model);
+  if (task.model.network() == nullptr)
+    return fmt::format("{} does not show its layers; in Python load_model can read those of a module, else use gauntlet", model);
   const Network& network = *task.model.network();
   if (const auto what = what_prevents(network))
     return fmt::format("cells are those of linear layers with relu or leaky_relu, but {} has {}; use gauntlet", model, *what);
