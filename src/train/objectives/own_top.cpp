@@ -42,7 +42,7 @@ const MethodInfo kInfo{
                 {"own", 0.1, at_least(0), "weight of what a row's own top features do to its prediction, beyond another row's"},
                 {"radius", 0.1, at_least(0), "l2 move of the numbers within which the top features shall hold"},
                 {"gates", 15, at_least(0), "most dummies whose interactions with all features join; one hidden unit each"},
-                {"bends", 31, at_least(0), "most values of numbers where slopes change; one hidden unit each, as many as gates leave"},
+                {"bends", 31, at_least(0), "most values where slopes of numbers change; one unit each, as many as gates leave"},
                 {"ridge", 0.0, at_least(0), "weight of the squared weights; 0: the best on the validation samples"},
                 {"steps", 3000, at_least(1), "steps of Adam from the convex optimum"}},
     .needs = {"two classes; deviations of numbers in the schema; one hidden layer with relu"},
