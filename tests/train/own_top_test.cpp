@@ -36,9 +36,7 @@ Network written(const TableMargin& margin, const Dataset& dataset) {
   const at::NoGradGuard no_graph;
   const at::Tensor sizes = dataset.inputs.to(at::kDouble).abs().amax(0);
   MarginWriter writer(MarginLayers{network});
-  writer.add_linear(margin.weight, margin.bias.item<double>(), (margin.weight.abs() * sizes).sum().item<double>());
-  writer.add_gates(margin, sizes);
-  writer.add_bends(margin);
+  writer.add_margin(margin, sizes, dataset.schema);
   return network;
 }
 
@@ -221,7 +219,7 @@ TEST(OwnTop, TheSameSeedGivesTheSameNetwork) {
 TEST(OwnTop, RefusesWhatItCannotBuildOn) {
   EXPECT_ERROR(fitted(two_clouds(), "own_top"), kUsage, "the schema has no features");
   Dataset dataset = gated_table(50);
-  EXPECT_ERROR(fitted(dataset, "own_top", "mlp(hidden=8)"), kUsage, "5 gates need 11 hidden units, and the network has 8");
+  EXPECT_ERROR(fitted(dataset, "own_top", "mlp(hidden=4)"), kUsage, "5 gates need 6 hidden units, and the network has 4");
   EXPECT_ERROR(fitted(dataset, "own_top(gates=0)", "linear"), kUsage, "a hidden layer of at least 2 units");
   EXPECT_ERROR(fitted(dataset, "own_top(gates=0,bends=0)"), kUsage, "there is no gate and no bend");
   dataset.schema.features[1].deviation.reset();

@@ -5,7 +5,7 @@
 //                  + move) meets; 0 is the least where two of them differ in sign.
 //     category     mean over its other levels of |a + d.numbers|: bends cancel, and d is the difference of two rows of u. Bounds
 //                  are radius * |d| away, in the mean.
-// So for rows that are l2 `radius` apart in their numbers, with the same categories, least <= map <= most.
+// So for valid rows that are l2 `radius` apart in their numbers, with the same categories, least <= map <= most.
 #pragma once
 
 #include "holdfast/data/schema.h"

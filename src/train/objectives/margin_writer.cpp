@@ -4,7 +4,8 @@
 
 namespace holdfast::train {
 
-void check_margin_fits(const std::string& objective, const Network& network, const Schema& schema, std::int64_t gates) {
+void check_margin_fits(const std::string& objective, const Network& network, const Schema& schema, std::int64_t gates,
+                       std::int64_t units_of_a_gate) {
   if (schema.layout.kind != Layout::Kind::kVector || schema.layout.sides != 1)
     usage_error("{}: the samples are a {}; it is for tables", objective, schema.layout.describe());
   std::vector<const op::Linear*> linear;
@@ -20,8 +21,9 @@ void check_margin_fits(const std::string& objective, const Network& network, con
   if (!fits)
     usage_error("{}: needs two classes and one linear layer, or one hidden layer with relu, as mlp(hidden=32)", objective);
   const std::int64_t room = linear.size() == 2 ? linear[0]->weight.size(0) : 0;
-  if (gates > 0 && 2 * gates + 1 > room)
-    usage_error("{}: {} gates need {} hidden units, and the network has {}", objective, gates, 2 * gates + 1, room);
+  const std::int64_t needed = units_of_a_gate * gates + 1;
+  if (gates > 0 && needed > room)
+    usage_error("{}: {} gates need {} hidden units, and the network has {}", objective, gates, needed, room);
 }
 
 }  // namespace holdfast::train

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "holdfast/core/error.h"
 #include "table_margin.h"
@@ -10,7 +11,8 @@
 namespace holdfast::train {
 
 // Throws kUsage, naming the objective, unless a margin with so many gates can be written into the network.
-void check_margin_fits(const std::string& objective, const Network& network, const Schema& schema, std::int64_t gates);
+void check_margin_fits(const std::string& objective, const Network& network, const Schema& schema, std::int64_t gates,
+                       std::int64_t units_of_a_gate = 2);
 
 // The layers of a network that the margin is written into.
 struct MarginLayers {
@@ -66,6 +68,23 @@ class MarginWriter {
       add_gate(margin.gates[g], own, (own.abs() * sizes).sum().item<double>());
     }
   }
+  // The whole margin, with one unit for each gate and bend: relu(u.x + K (x_g - 1/2)) is x_g (u.x + K / 2) on valid rows, K above
+  // 2 |u.x| there, and the linear part takes x_g K / 2 back.
+  void add_margin(const TableMargin& margin, const at::Tensor& sizes, const Schema& schema) {
+    at::Tensor weight = margin.weight.clone();
+    std::vector<double> switches;
+    for (std::size_t g = 0; g < margin.gates.size(); ++g) {
+      switches.push_back(power_above(2 * reach_of(margin.gated[static_cast<std::int64_t>(g)], sizes, schema)));
+      weight[margin.gates[g]] -= switches.back() / 2;
+    }
+    add_linear(weight, margin.bias.item<double>(), reach_of(weight, sizes, schema));
+    for (std::size_t g = 0; g < margin.gates.size(); ++g) {
+      at::Tensor switched = margin.gated[static_cast<std::int64_t>(g)].clone();
+      switched[margin.gates[g]] += switches[g];
+      add_unit(switched, -switches[g] / 2, 1);
+    }
+    add_bends(margin);
+  }
   // slope * relu(x - knot) of a column.
   void add_bend(std::int64_t column, double knot, double slope) {
     at::Tensor weight = at::zeros({layers_.hidden->weight.size(1)}, at::kDouble);
@@ -86,6 +105,16 @@ class MarginWriter {
   }
 
  private:
+  // The largest |weight.x| of a valid row: one column of a group counts.
+  static double reach_of(const at::Tensor& weight, const at::Tensor& sizes, const Schema& schema) {
+    const at::Tensor all = (weight.abs() * sizes).contiguous();
+    double reach = all.sum().item<double>();
+    for (const Group& group : schema.groups) {
+      const at::Tensor own = all.index_select(0, at::tensor(group.columns, at::kLong));
+      reach -= (own.sum() - own.max()).item<double>();
+    }
+    return reach;
+  }
   static double power_above(double size) { return std::exp2(std::ceil(std::log2(size + 1))); }
 
   MarginLayers layers_;

@@ -3,8 +3,8 @@
 //     margin(x) = w.x + b + sum over gates g of x_g (u_g.x) + sum over bends (j, c) of v_jc relu(x_j - c) / s_j
 // A gate g is a column of a one-hot group, a bend a value c of the number j from which its slope is another one (table_margin.h).
 // So the map e of valid_effect is known in closed form, and so is how far it can change in the ball of numbers with the radius r:
-//     number j     e_j = deviation_j |slope_j|, and slope_j depends on the categories and on x_j alone, piece by piece: least_j and
-//                  most_j are found among the pieces that x_j +- r meets
+//     number j     e_j = deviation_j |slope_j|, and slope_j depends on the categories and on x_j alone, piece by piece: least_j
+//                  and most_j are found among the pieces that x_j +- r meets
 //     category c   e_c = mean over its other levels of |margin(x with the level) - margin(x)|, where bends cancel: least_c and
 //                  most_c are e_c -+ r L_c, L_c the mean size of the difference of the levels' slopes
 // (margin_effects.h has both.)
@@ -17,7 +17,8 @@
 // from training rows. Without the last term sets can differ between rows for no reason that the model has.
 //
 // Where no hinge is active the top set provably holds in the ball. It says nothing about rows with another level of a category.
-// As a network with one hidden ReLU layer: one unit for w.x + b, two for a gate, one for a bend.
+// As a network with one hidden ReLU layer: one unit for w.x + b, and one for each gate and bend. The network is the margin on
+// valid rows alone, so its gradient by the columns of a category says nothing (MarginWriter::add_margin).
 // Ours; no paper.
 #include <algorithm>
 #include <cmath>
@@ -39,9 +40,9 @@ const MethodInfo kInfo{
     .options = {{"margin", 0.3, at_least(0), "weight of the hinge that keeps the top features ahead within the radius"},
                 {"between", 0.1, at_least(0), "weight of what the top features of two rows share"},
                 {"own", 0.1, at_least(0), "weight of what a row's own top features do to its prediction, beyond another row's"},
-                {"radius", 0.12, at_least(0), "l2 move of the numbers within which the top features shall hold"},
-                {"gates", 8, at_least(0), "most dummies whose interactions with all features join; two hidden units each"},
-                {"bends", 31, at_least(0), "most values of numbers where a slope changes; one hidden unit each, as many as gates leave"},
+                {"radius", 0.1, at_least(0), "l2 move of the numbers within which the top features shall hold"},
+                {"gates", 15, at_least(0), "most dummies whose interactions with all features join; one hidden unit each"},
+                {"bends", 31, at_least(0), "most values where slopes of numbers change; one unit each, as many as gates leave"},
                 {"ridge", 0.0, at_least(0), "weight of the squared weights; 0: the best on the validation samples"},
                 {"steps", 3000, at_least(1), "steps of Adam from the convex optimum"}},
     .needs = {"two classes; deviations of numbers in the schema; one hidden layer with relu"},
@@ -97,7 +98,7 @@ class OwnTop final : public MarginObjective {
         steps_(options.integer("steps")) {}
 
   void check(const Network& network, const Schema& schema) const override {
-    check_margin_fits(name(), network, schema, gates_for(schema));
+    check_margin_fits(name(), network, schema, gates_for(schema), /*units_of_a_gate=*/1);
     if (schema.features.empty()) usage_error("{}: the schema has no features; list them with low, high and deviation", name());
     bool has_numbers = false;
     for (const TableFeature& feature : schema.table_features()) {
@@ -120,16 +121,14 @@ class OwnTop final : public MarginObjective {
   void fit(const Network& network, const Dataset& dataset, std::uint64_t seed) const override {
     const MarginLayers layers(network);
     const std::int64_t gates = gates_for(dataset.schema);
-    const FittedMargin start = fit_table_margin(dataset, gates, std::min(bends_, layers.units() - 1 - 2 * gates), ridge_);
+    const FittedMargin start = fit_table_margin(dataset, gates, std::min(bends_, layers.units() - 1 - gates), ridge_);
     TableMargin model = start.margin;
     for (at::Tensor* one : {&model.weight, &model.bias, &model.gated, &model.bent}) *one = one->clone();
     train(model, dataset, start.ridge, seed);
     const at::NoGradGuard no_graph;
     const at::Tensor sizes = dataset.inputs.to(at::kDouble).abs().amax(0);
     MarginWriter writer(layers);
-    writer.add_linear(model.weight, model.bias.item<double>(), (model.weight.abs() * sizes).sum().item<double>());
-    writer.add_gates(model, sizes);
-    writer.add_bends(model);
+    writer.add_margin(model, sizes, dataset.schema);
   }
 
  private:
