@@ -421,6 +421,14 @@ TEST(R2etSpecific, WeightsAreChosenByLiftThenBetweenAndByAucWhereNoneIsWithin) {
   EXPECT_EQ(robust::choose(candidates, 0.89), (std::vector<std::size_t>{0, 3, 6, 8}));
 }
 
+TEST(R2etSpecific, OfWeightsThatAreRobustAndSpecificTheHighestAucIsTaken) {
+  const std::vector<robust::CandidateScore> candidates{{"own top", 0.90, 0.5, 0.5, true},
+                                                       {"own top", 0.91, 0.3, 0.6, true},
+                                                       {"own top", 0.93, 0.6, 0.4, false},  // one top set
+                                                       {"own top", 0.88, 0.7, 0.2, true}};  // too low an AUC
+  EXPECT_EQ(robust::choose(candidates, 0.89), (std::vector<std::size_t>{1}));
+}
+
 // A regime whose Vanilla has these P@k and AUCs on Adult and Bank; the paper's P@k is .876 and .83.
 RegimeFit fit_of(std::int64_t steps, double adult, double bank, double area, bool works = true) {
   const auto table = [&](const char* name, double kept, double published) {

@@ -92,7 +92,8 @@ std::vector<Entry> choose_entries(PaperRun& run, const Setting& setting, const s
   std::vector<CandidateScore> scores;
   for (const Entry& one : candidates) {
     const double area = one.members.front().trained.validation->auc.mean;
-    scores.push_back({one.method.name, area, one.rows.front().lift, one.rows.front().between});
+    const Row& row = one.rows.front();
+    scores.push_back({one.method.name, area, row.lift, row.between, is_robust_and_specific({row}) == Judgement::kHolds});
     if (one.method.name == kBestVanilla) least = area - kMostLoss;
   }
   std::vector<Entry> chosen;

@@ -13,11 +13,13 @@ inline constexpr double kMostLoss = 0.003;  // of AUC, below Vanilla's at its be
 // Weights of a method on short trainings, as they are compared.
 struct CandidateScore {
   std::string method;
-  double area, lift, between;  // area: AUC; NaN, undefined, is worst
+  double area, lift, between;           // area: AUC; NaN, undefined, is worst
+  bool is_robust_and_specific = false;  // by its numbers as they are
 };
-// Positions of the best weights of each method, whose weights stand together: the highest lift among those with an area of at
-// least `least`. If two tie, the one with the lower between level is taken, whose explanations differ more between samples. The
-// highest area where none reaches `least`.
+// Positions of the best weights of each method, whose weights stand together. Of those with an area of at least `least`, the ones
+// that are robust and specific come first, the highest area before the others; then come the others, the highest lift first. If
+// two tie, the one with the lower between level is taken, whose explanations differ more between samples. The highest area where
+// none reaches `least`.
 std::vector<std::size_t> choose(const std::vector<CandidateScore>& candidates, double least);
 
 // The numbers of one network on the samples of a table.

@@ -16,7 +16,8 @@ std::vector<std::size_t> choose(const std::vector<CandidateScore>& candidates, d
   const auto score = [&](const CandidateScore& one) {
     const bool within = one.area >= least;
     const double lift = std::isnan(one.lift) ? -std::numeric_limits<double>::infinity() : one.lift;
-    return std::tuple(within, within ? lift : one.area, std::isnan(one.between) ? -1 : -one.between);
+    const bool meets = within && one.is_robust_and_specific;
+    return std::tuple(within, meets, within && !meets ? lift : one.area, std::isnan(one.between) ? -1 : -one.between);
   };
   std::vector<std::size_t> chosen;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
