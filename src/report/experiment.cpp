@@ -259,11 +259,31 @@ std::string folder_name(const std::string& folder) {
   return (plain.has_filename() ? plain : plain.parent_path()).filename().string();
 }
 
-std::string results_markdown(const std::string& folder) {
-  const std::vector<std::string> names = result_files(folder);
+namespace {
+
+// Experiments that test no claim: the tables themselves.
+std::string tables_markdown(const std::string& folder, const std::vector<std::string>& names, const std::string& words) {
+  std::string text = fmt::format(
+      "# {0}: results of our own experiments\n\n"
+      "`holdfast report results/{0} --out docs/{0}.md` makes this page from `results/{0}`. Do not edit it. Charts and CSV files are "
+      "on the site that this command makes:\n\n    holdfast report results/{0} --out site\n\n{1}",
+      folder_name(folder), words);
+  for (const std::string& name : names) {
+    const Json results = read_json(folder + "/" + name + ".json");
+    text += fmt::format("## {}\n\n`{}`, {} scale.\n", results.at("title").get<std::string>(),
+                        results.at("experiment").get<std::string>(), results.at("scale").get<std::string>());
+    for (const Json& table : results.at("tables")) {
+      text += fmt::format("\n**{}.** {}\n\n{}", capitalised(table.at("name")), table.at("caption").get<std::string>(),
+                          markdown(flatten(table)));
+    }
+    text += "\n";
+    for (const Json& note : results.at("notes")) text += fmt::format("- {}\n", note.get<std::string>());
+  }
+  return text;
+}
+
+std::string claims_page(const std::string& folder, const std::vector<std::string>& names, const std::string& words) {
   const std::string paper = folder_name(folder);
-  // What the claims' words mean, where the folder says it.
-  const std::string own = folder + "/words.md", words = file_exists(own) ? read_text(own) + "\n" : "";
   std::string text = fmt::format(
       "# {0}: what became of the paper's claims\n\n"
       "`holdfast report results/{0} --out docs/{0}.md` makes this page from `results/{0}`. Do not edit it.\n\n"
@@ -274,21 +294,29 @@ std::string results_markdown(const std::string& folder) {
       "All tables, charts with the paper's own numbers, the whole evidence and CSV files are on the site that this command "
       "makes:\n\n    holdfast report results/r2et results/lens --out site\n\n## Claims\n\n",
       paper, words);
+  Costs costs;
+  for (const std::string& name : names) {
+    const Json manifest = read_json(folder + "/" + name + ".manifest.json");
+    for (const Json& work : manifest.value("work", Json::array())) costs[paper + "/" + name] += work.at("seconds").get<double>();
+  }
+  text += claims_markdown(read_json(folder + "/verdicts.json"), costs);
+  TextTable experiments{.header = {"experiment", "what it shows", "scale", "tables (rows)"}, .rows = {}};
+  for (const std::string& name : names) experiments.rows.push_back(experiment_line(read_json(folder + "/" + name + ".json")));
+  return text + "## Experiments\n\n" + markdown(experiments);
+}
+
+}  // namespace
+
+std::string results_markdown(const std::string& folder) {
+  const std::vector<std::string> names = result_files(folder);
+  // What the words mean, where the folder says it.
+  const std::string own = folder + "/words.md", words = file_exists(own) ? read_text(own) + "\n" : "";
   try {
-    Costs costs;
-    for (const std::string& name : names) {
-      const Json manifest = read_json(folder + "/" + name + ".manifest.json");
-      for (const Json& work : manifest.value("work", Json::array()))
-        costs[paper + "/" + name] += work.at("seconds").get<double>();
-    }
-    text += claims_markdown(read_json(folder + "/verdicts.json"), costs);
-    TextTable experiments{.header = {"experiment", "what it shows", "scale", "tables (rows)"}, .rows = {}};
-    for (const std::string& name : names) experiments.rows.push_back(experiment_line(read_json(folder + "/" + name + ".json")));
-    text += "## Experiments\n\n" + markdown(experiments);
+    const bool has_claims = !read_json(folder + "/verdicts.json").empty();
+    return has_claims ? claims_page(folder, names, words) : tables_markdown(folder, names, words);
   } catch (const Json::exception& error) {
     input_error("{}: a file is not of an experiment of this version: {}", folder, json_reason(error));
   }
-  return text;
 }
 
 std::string table_csv(const Json& table) {
