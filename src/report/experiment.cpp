@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string_view>
 #include <tuple>
 
@@ -67,14 +68,16 @@ std::string count(const Json& value) {
   return value.is_number() ? fmt::format("{:.0f}", value.get<double>()) : "-";
 }
 
-// Every column of numbers with the levels that any of its values has beside it.
-TextTable flatten(const Json& table) {
+using LevelNames = std::span<const std::pair<const char*, const char*>>;
+
+// Every column of numbers with those of the levels that any of its values has beside it.
+TextTable flatten(const Json& table, LevelNames levels = kLevels) {
   TextTable text;
   text.header = table.at("keys").get<std::vector<std::string>>();
   const std::vector<std::string> columns = table.at("columns");
   for (std::size_t i = 0; i < columns.size(); ++i) {
     text.header.push_back(columns[i]);
-    for (const auto& [level, head] : kLevels) {
+    for (const auto& [level, head] : levels) {
       if (column_has(table, i, level)) text.header.emplace_back(head);
     }
   }
@@ -83,7 +86,7 @@ TextTable flatten(const Json& table) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const Json& value = row.at("values")[i];
       cells.push_back(is_count(table, i) ? count(value.at("value")) : with_interval(value));
-      for (const auto& [level, head] : kLevels) {
+      for (const auto& [level, head] : levels) {
         if (column_has(table, i, level)) cells.push_back(value.contains(level) ? number(value.at(level)) : "-");
       }
     }
@@ -261,6 +264,9 @@ std::string folder_name(const std::string& folder) {
 
 namespace {
 
+// The levels without which a number misleads; the site has all of them.
+constexpr std::pair<const char*, const char*> kFewLevels[] = {{"lift", "lift"}, {"effective_sets", "effective sets"}};
+
 // Experiments that test no claim: the tables themselves.
 std::string tables_markdown(const std::string& folder, const std::vector<std::string>& names, const std::string& words) {
   std::string text = fmt::format(
@@ -274,7 +280,7 @@ std::string tables_markdown(const std::string& folder, const std::vector<std::st
                         results.at("experiment").get<std::string>(), results.at("scale").get<std::string>());
     for (const Json& table : results.at("tables")) {
       text += fmt::format("\n**{}.** {}\n\n{}", capitalised(table.at("name")), table.at("caption").get<std::string>(),
-                          markdown(flatten(table)));
+                          markdown(flatten(table, kFewLevels)));
     }
     text += "\n";
     for (const Json& note : results.at("notes")) text += fmt::format("- {}\n", note.get<std::string>());
