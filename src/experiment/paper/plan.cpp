@@ -43,7 +43,7 @@ Method read_method(const ConfigTable& table, Scale scale) {
   return {.name = text_by_scale(table, "name", scale, ""),
           .paper = word(table, "paper"),
           .recipe = text_by_scale(table, "recipe", scale, ""),
-          .options = word(table, "options"),
+          .options = text_by_scale(table, "options", scale, ""),
           .grid = list(table, "grid"),
           .other_grid = list(table, "other_grid"),
           .architecture = text_by_scale(table, "architecture", scale, ""),
