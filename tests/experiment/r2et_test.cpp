@@ -497,14 +497,15 @@ TEST(R2etSpecific, ATableNeedsEveryNumberAndTheAuc) {
 }
 
 TEST(R2etSpecific, HoldsOnThreeOfSixTables) {
-  const robust::TableFinding met{"Adult", kHolds, "SP", around(0.4, 0.01)}, lost{"Bank", kFails, "SP", around(0.1, 0.01)},
-      open{"COMPAS", kNotDecided, "SP", around(0.2, 0.1)};
+  const robust::TableFinding met{"Adult", kHolds, {"SP", "WD"}, "SP", around(0.4, 0.01)},
+      lost{"Bank", kFails, {}, "SP", around(0.1, 0.01)}, open{"COMPAS", kNotDecided, {}, "SP", around(0.2, 0.1)};
   EXPECT_EQ(robust::judge({met, met, met, lost, lost, lost}).judgement, kHolds);
   EXPECT_EQ(robust::judge({met, met, lost, lost, lost, lost}).judgement, kFails);
   EXPECT_EQ(robust::judge({met, met, open, lost, lost, lost}).judgement, kNotDecided);
   EXPECT_EQ(robust::judge({met, met, lost, lost}).judgement, kNotDecided);  // two tables were not tried
   EXPECT_EQ(robust::judge({lost, lost, lost, lost}).judgement, kFails);
   EXPECT_EQ(robust::judge({lost, met}).number.value, 0.4);
+  EXPECT_EQ(robust::judge({lost, met}).words.at("met"), "on Adult (by SP; WD)");
   EXPECT_EQ(robust::judge({lost}).words.at("met"), "nowhere");
 }
 

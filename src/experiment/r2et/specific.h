@@ -44,6 +44,7 @@ Judgement is_robust_and_specific(const std::vector<Row>& rows);
 struct TableFinding {
   std::string dataset;
   Judgement judgement = Judgement::kDoesNotHold;  // holds: some method's networks meet all of it surely
+  std::vector<std::string> met_by = {};           // those methods
   std::string best = {};                          // by lift
   Value lift = {};
 };

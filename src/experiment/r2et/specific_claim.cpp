@@ -71,6 +71,7 @@ TableFinding judge_table(const std::string& dataset, const std::vector<Networks>
     const Judgement accurate = reaches(one.losses, -kMostLoss, true), both = is_robust_and_specific(one.rows);
     if (accurate == Judgement::kDoesNotHold || both == Judgement::kDoesNotHold) continue;
     const bool holds = accurate == Judgement::kHolds && both == Judgement::kHolds;
+    if (holds) found.met_by.push_back(one.method);
     if (holds || found.judgement != Judgement::kHolds) found.judgement = holds ? Judgement::kHolds : Judgement::kNotDecided;
   }
   return found;
@@ -81,7 +82,7 @@ Finding judge(const std::vector<TableFinding>& tables) {
   double open = kTables - static_cast<double>(tables.size());  // what was not tried decides nothing
   Value highest;
   for (const TableFinding& one : tables) {
-    if (one.judgement == Judgement::kHolds) met.push_back(one.dataset);
+    if (one.judgement == Judgement::kHolds) met.push_back(fmt::format("{} (by {})", one.dataset, fmt::join(one.met_by, "; ")));
     if (one.judgement == Judgement::kNotDecided) ++open;
     if (std::isnan(highest.value) || one.lift.value > highest.value) highest = one.lift;
     all.push_back(fmt::format("{}: the highest lift is {}, of {}.", one.dataset, words(one.lift), one.best));
