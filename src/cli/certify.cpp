@@ -63,9 +63,8 @@ void print(const Json& result) {
              result.at("norm").get<std::string>());
   std::fputs(text_table({"epsilon", "lowest value", "by", result.at("metric").get<std::string>()}, rows).c_str(), stdout);
   const auto has_radius = [&](const Json& certificate) { return name(certificate) != "exact"; };
-  if (result.at("norm") == "linf" && std::ranges::any_of(curve, [&](const Json& point) {
-        return std::ranges::any_of(point.at("certificates"), has_radius);
-      }))
+  if (result.at("norm") == "linf" &&
+      std::ranges::any_of(curve, [&](const Json& point) { return std::ranges::any_of(point.at("certificates"), has_radius); }))
     fmt::print("radius: of the l2 ball that holds the linf ball\n");
   print_inapplicable(curve);
 }

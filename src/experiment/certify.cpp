@@ -117,12 +117,11 @@ Choice smoothing_of(const Cell& cell) {
             fmt::format("the explanation counts the top {}, the metric compares the top {}: choose the same k",
                         options.integer("k"), k)};
   const Aim aim = cell.metric->aim();
-  return {
-      Candidate{fmt::format("smoothed_overlap(k={},w={},radius={},sigma={},samples={})", k,
-                            aim.at == Aim::At::kNearTop ? aim.radius : 0, radius, options.real("sigma"),
-                            options.integer("samples")),
-                explainers().make(options.word("of"))},
-      ""};
+  return {Candidate{fmt::format("smoothed_overlap(k={},w={},radius={},sigma={},samples={})", k,
+                                aim.at == Aim::At::kNearTop ? aim.radius : 0, radius, options.real("sigma"),
+                                options.integer("samples")),
+                    explainers().make(options.word("of"))},
+          ""};
 }
 
 // `loud`: what should be known before the work starts is said.

@@ -7,7 +7,8 @@
 
 namespace holdfast::explain::valid_effect {
 
-ShallowEffects::ShallowEffects(LinearChain chain, ChangedRows rows, at::Tensor inputs, at::Tensor targets, Moves moves, ExplainedQuantity quantity)
+ShallowEffects::ShallowEffects(LinearChain chain, ChangedRows rows, at::Tensor inputs, at::Tensor targets, Moves moves,
+                               ExplainedQuantity quantity)
     : chain_(std::move(chain)),
       rows_(std::move(rows)),
       inputs_(std::move(inputs)),

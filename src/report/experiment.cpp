@@ -271,7 +271,8 @@ constexpr std::pair<const char*, const char*> kFewLevels[] = {{"lift", "lift"}, 
 std::string tables_markdown(const std::string& folder, const std::vector<std::string>& names, const std::string& words) {
   std::string text = fmt::format(
       "# {0}: results of our own experiments\n\n"
-      "`holdfast report results/{0} --out docs/{0}.md` makes this page from `results/{0}`. Do not edit it. Charts and CSV files are "
+      "`holdfast report results/{0} --out docs/{0}.md` makes this page from `results/{0}`. Do not edit it. Charts and CSV files "
+      "are "
       "on the site that this command makes:\n\n    holdfast report results/{0} --out site\n\n{1}",
       folder_name(folder), words);
   for (const std::string& name : names) {

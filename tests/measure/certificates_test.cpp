@@ -259,8 +259,7 @@ TEST(SmoothedOverlap, CertifiesAConstantTopAsFarAsTheCopiesReach) {
   EXPECT_ERROR(test.check(fmt::format("smoothed_overlap(k=2,radius={},sigma=0.2,samples=200)", 1.01 * most)), kUsage,
                "nothing is certified beyond radius 0.3381");
   EXPECT_ERROR(test.check("smoothed_overlap(k=2,radius=0.4,sigma=0.2,samples=200)"), kUsage, "needs at least 405 copies");
-  EXPECT_ERROR(test.check("smoothed_overlap(k=2,radius=4,sigma=0.2,samples=200)"), kUsage,
-               "needs a sigma of at least 2.38");
+  EXPECT_ERROR(test.check("smoothed_overlap(k=2,radius=4,sigma=0.2,samples=200)"), kUsage, "needs a sigma of at least 2.38");
   const Measurement measured = test.run("smoothed_overlap(k=2,radius=0.1,sigma=0.2,samples=200)");
   EXPECT_EQ(part(measured, "abstained"), (std::vector<double>{0, 0}));
   EXPECT_EQ(part(measured, "prediction"), (std::vector<double>{1, 1}));

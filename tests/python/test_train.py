@@ -18,7 +18,8 @@ def rows(count=90):
     return x, (x[:, 0] + x[:, 1] > 1).long()
 
 
-# Others see by its layers what the model does, and take another way where they cannot: steady_map. own_top needs deviations of the numbers.
+# Others see by its layers what the model does, and take another way where they cannot: steady_map.
+# own_top needs deviations of the numbers.
 OBJECTIVES = sorted(set(holdfast.list("objectives")) - {"steady_map", "own_top"})
 CALLS = {"cl": "cl(top_k=2,count=2)"}
 

@@ -115,8 +115,7 @@ TEST(OwnTop, TopFeaturesHoldWhereTheBoundsSaySo) {
                                          .samples = samples_of(dataset, *model, rows)});
   const MarginEffects::Found bounds = MarginEffects(dataset.schema, margin).of(margin, rows.to(at::kDouble), 0.3);
   const at::Tensor order = bounds.map.argsort(1, true);
-  const at::Tensor gap =
-      bounds.least.gather(1, order.slice(1, 0, 2)).amin(1) - bounds.most.gather(1, order.slice(1, 2)).amax(1);
+  const at::Tensor gap = bounds.least.gather(1, order.slice(1, 0, 2)).amin(1) - bounds.most.gather(1, order.slice(1, 2)).amax(1);
   int proven = 0, moved = 0;
   for (std::int64_t i = 0; i < rows.size(0); ++i) {
     const double value = result.samples[static_cast<std::size_t>(i)].value;

@@ -270,7 +270,7 @@ class ExperimentContext {
     std::set<std::string> commits;          // of the programs that made them
     double seconds = 0;                     // of one thread
   };
-  Work& work_of(const Json& made);  // what a kept network or cell says of its making
+  Work& work_of(const Json& made);    // what a kept network or cell says of its making
   std::map<std::string, Work> work_;  // by machine
 };
 

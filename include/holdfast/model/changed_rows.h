@@ -29,8 +29,8 @@ class ChangedRows {
 
   // f of each changed row minus f(row). The changes of row r end at ends[r]. `slopes` [1 + count, units]: kept for gather(), of
   // the row itself first.
-  void differences(const float* row, const std::vector<Change>& changes, const std::vector<std::int64_t>& ends,
-                   float* difference, float* slopes);
+  void differences(const float* row, const std::vector<Change>& changes, const std::vector<std::int64_t>& ends, float* difference,
+                   float* slopes);
   // Adds the gradient of sum cotangent[r] f(row r) by the hidden units' inputs to `hidden` [units].
   void gather(const float* cotangent, const float* slopes, std::int64_t count, float* hidden) const;
   // The gradient by one column of the input.

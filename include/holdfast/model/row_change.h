@@ -1,5 +1,5 @@
-// What one row differs in from another, in one column. Included by files that are compiled for one instruction set: no more headers
-// here.
+// What one row differs in from another, in one column. Included by files that are compiled for one instruction set: no more
+// headers here.
 #pragma once
 
 #include <cstdint>

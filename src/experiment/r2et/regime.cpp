@@ -352,7 +352,8 @@ void analyse_regime(PaperRun& run) {
   draw_steps(run, tables, nearest);
   Finding found = judge_regime(fits.front(), run.claim("regime").limits[0], run.seed);
   const RegimeFit& any = *std::ranges::min_element(fits, {}, &RegimeFit::distance);
-  found.words["any"] = fmt::format("{:.3f} in the mean over the tables with {}, AUC lost {:.3f}", any.distance(), any.regime.words(), any.lost);
+  found.words["any"] =
+      fmt::format("{:.3f} in the mean over the tables with {}, AUC lost {:.3f}", any.distance(), any.regime.words(), any.lost);
   run.judge("regime", found, run.fewest_members());
 }
 

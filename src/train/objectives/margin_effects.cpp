@@ -70,8 +70,8 @@ MarginEffects::MarginEffects(const Schema& schema, const TableMargin& form) {
   std::vector<std::vector<double>> knots(moves.numbers.size());
   std::vector<std::int64_t> bend_number, bend_place;
   for (std::int64_t i = 0; i < form.bends.count(); ++i) {
-    const auto number = std::ranges::find(moves.numbers, form.bends.columns[i].item<std::int64_t>(),
-                                          &explain::valid_effect::Number::column);
+    const auto number =
+        std::ranges::find(moves.numbers, form.bends.columns[i].item<std::int64_t>(), &explain::valid_effect::Number::column);
     HOLDFAST_CHECK(number != moves.numbers.end());
     std::vector<double>& own = knots[static_cast<std::size_t>(number - moves.numbers.begin())];
     own.push_back(form.bends.knots[i].item<double>());

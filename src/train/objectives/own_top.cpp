@@ -178,8 +178,7 @@ class OwnTop final : public MarginObjective {
     const at::Tensor sets = at::zeros_like(soft).scatter(1, top, 1.0);
     at::Tensor terms =
         margin_ * static_cast<double>(k) * hinge.mean() + between_ * soft.mean(0).square().sum() / static_cast<double>(k);
-    if (own_ > 0)
-      terms = terms - own_ * own_advantage(model, rows, at::mm(sets, effects.columns()) > 0, training_rows, stream);
+    if (own_ > 0) terms = terms - own_ * own_advantage(model, rows, at::mm(sets, effects.columns()) > 0, training_rows, stream);
     return terms;
   }
 
